@@ -1,10 +1,11 @@
 """The kernels of `tiles.cu`, two layers in each, beside the Triton kernels that do the same layers one by one, on CUDA.
 
-    python benchmarks/tiles.py [--out FILE] [--images 2,4,8]
+    python benchmarks/tiles.py [--out FILE] [--variants 4x8,2x8,8x8,4x4]
 
 For each direction and number of models: microseconds of both, in turns, as replays of a graph, weights' gradients with the sums
-over parts that follow; how far both are from float64, of two models; and whether a model has the same bits alone. With several
-numbers of images, of which a part of a weight's gradient consists, each is compiled and timed. Registers and spills come first.
+over parts that follow; how far both are from float64, of two models; and whether a model has the same bits alone. A variant
+is the images of a part of a weight's gradient and the warps of a group in the forward kernels; each is compiled and timed.
+Registers and spills come first.
 """
 
 from __future__ import annotations
@@ -176,15 +177,15 @@ def errors(few: int) -> list[str]:
     return lines
 
 
-def times(few: int, models: int, images: list[int]) -> list[str]:
+def times(few: int, models: int, variants: list[str]) -> list[str]:
     from hackle.kernels import tiles
 
     given, lines = Given(few, models), []
-    ways = {"Triton": by_triton(given), **{f"tiles, {count} images": by_tiles(given) for count in images}}
+    ways = {"Triton": by_triton(given), **{variant: by_tiles(given) for variant in variants}}
     graphs: dict[tuple[str, str], torch.cuda.CUDAGraph] = {}
     for way, works in ways.items():
         if way != "Triton":
-            tiles.IMAGES = int(way.split()[1])
+            tiles.IMAGES, tiles.FORWARD_WARPS = map(int, way.split("x"))
         for name, work in works.items():
             graphs[name, way] = captured(work)
     for name in by_triton(given):
@@ -200,7 +201,7 @@ def times(few: int, models: int, images: list[int]) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=None)
-    parser.add_argument("--images", default="4", help="numbers of images of a part, separated by commas")
+    parser.add_argument("--variants", default="4x8", help="images and warps, such as 4x8, separated by commas")
     options = parser.parse_args()
     if not torch.cuda.is_available():
         print("these kernels run on CUDA; there is none here")
@@ -219,9 +220,9 @@ def main() -> None:
 
     name = torch.cuda.get_device_name()
     say(f"{name}, torch {torch.__version__}, triton {triton.__version__}; {time.strftime('%Y-%m-%d')}")
-    images = [int(count) for count in options.images.split(",")]
+    variants = options.variants.split(",")
     for few in (1, 3):
-        defines = {"FEW": few, "IMAGES": images[0], "RELU": 1}
+        defines = {"FEW": few, "IMAGES": tiles.IMAGES, "FORWARD_WARPS": tiles.FORWARD_WARPS, "RELU": 1}
         text = cuda.resources(tiles._SOURCE.read_text(), defines, cuda.architecture(None))
         say(
             *(
@@ -233,7 +234,7 @@ def main() -> None:
         say(*errors(few))
     for few in (1, 3):
         for models in MODELS:
-            say(*times(few, models, images))
+            say(*times(few, models, variants))
             torch.cuda.empty_cache()
 
 

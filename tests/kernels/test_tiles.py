@@ -45,7 +45,7 @@ class Emulator:
         library = build.library(tiles._SOURCE, _RUN, dict(defines))
         run = getattr(library, f"run_{name}")
         run.argtypes = [type(arguments), *[ctypes.c_int] * 5]
-        run(arguments, self.blocks, models, tiles.THREADS[name], tiles.SHARED_BYTES, self.seed)
+        run(arguments, self.blocks, models, tiles.threads(name), tiles.SHARED_BYTES, self.seed)
         library.report.restype = ctypes.c_char_p
         self.conflicts[name] = sum(int(row.split()[3]) for row in library.report().decode().splitlines())
 
@@ -194,10 +194,15 @@ def test_a_model_has_the_same_bits_alone_and_in_a_stack(device: str, few: int, s
         assert all(torch.equal(a[0], b[which]) for a, b in zip(alone, together, strict=True))
 
 
-def test_neither_the_order_of_warps_nor_the_number_of_blocks_changes_a_bit(emulator: Emulator) -> None:
-    """Warps that did not wait for each other where they must would show here: each takes its turns by chance."""
+@pytest.mark.parametrize("warps", [4, 8])
+def test_neither_the_order_of_warps_nor_the_number_of_blocks_changes_a_bit(
+    warps: int, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Warps that did not wait for each other where they must would show here: each takes its turns by chance. Nor
+    does the number of warps that go forward."""
     given = Layers(1, batch=9, models=1)
     expected = given.all(0.0)
+    monkeypatch.setattr(tiles, "FORWARD_WARPS", warps)
     for emulator.blocks, emulator.seed in [(1, 1), (2, 2), (3, 3), (9, 4)]:
         assert all(torch.equal(a, b) for a, b in zip(given.all(0.0), expected, strict=True))
 

@@ -13,6 +13,9 @@
 #ifndef IMAGES
 #define IMAGES 4  // images of one part of a weight's gradient
 #endif
+#ifndef FORWARD_WARPS
+#define FORWARD_WARPS 8  // warps of a group in the forward kernels, 4 or 8
+#endif
 #ifndef RELU
 #define RELU 0  // whether the slope between the two layers is zero
 #endif
@@ -640,16 +643,16 @@ struct DownTwo {
 };
 
 // leaky(down(leaky(down(images, fine) + first_bias), wide) + second_bias)
-extern "C" __global__ void __launch_bounds__(512, 1) down_two(DownTwo a) {
+extern "C" __global__ void __launch_bounds__(64 * FORWARD_WARPS, 1) down_two(DownTwo a) {
   BASE(base);
-  const Place<8> me;
+  const Place<FORWARD_WARPS> me;
   const int big = GROUPS + me.group * FORWARD_GROUP, image = big + BIG_BYTES;
   const long long model = blockIdx.y;
-  load_parameters(base, 512, a.fine + model * a.fine_stride, a.wide + model * a.wide_stride,
+  load_parameters(base, 64 * FORWARD_WARPS, a.fine + model * a.fine_stride, a.wide + model * a.wide_stride,
                   a.first_bias + model * a.first_stride, a.second_bias + model * a.second_stride, CHANNELS);
   const bf16* images = a.images + model * a.batch * SIDE * SIDE * FEW;
   const int step = 2 * gridDim.x;
-  Pieces<8> pieces;
+  Pieces<FORWARD_WARPS> pieces;
   int which = blockIdx.x + me.group * gridDim.x;
   if (which < a.batch) pieces.fetch(me, images + static_cast<long long>(which) * SIDE * SIDE * FEW);
   for (; which < a.batch; which += step) {
@@ -659,14 +662,16 @@ extern "C" __global__ void __launch_bounds__(512, 1) down_two(DownTwo a) {
     me.meet();
     if (which + step < a.batch) pieces.fetch(me, images + static_cast<long long>(which + step) * SIDE * SIDE * FEW);
     const Start start(base, BIASES + 128, me.pair);
-    float c[2][4][4];
-    start.put(c[0]), start.put(c[1]);
-    down<8, 2>(me, base, big, c);
+    constexpr int ROWS = SMALL / FORWARD_WARPS;
+    float c[ROWS][4][4];
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) start.put(c[i]);
+    down<FORWARD_WARPS, ROWS>(me, base, big, c);
     bf16* out = a.out + (model * a.batch + which) * SMALL * SMALL * CHANNELS;
 #pragma unroll
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < ROWS; i++)
       each_pair(me.row, me.pair, c[i], [&](int column, int n, int byte, float first, float second) {
-        const int at = ((me.warp * 2 + i) * SMALL + column) * CHANNELS + n * 8 + byte / 2;
+        const int at = ((me.warp * ROWS + i) * SMALL + column) * CHANNELS + n * 8 + byte / 2;
         *reinterpret_cast<uint32_t*>(out + at) = pack(leaky(first, a.last_slope), leaky(second, a.last_slope));
       });
     // The next image goes where this one was, which all have read; the next map, behind a barrier, where all have now been.
@@ -830,12 +835,12 @@ struct UpTwo {
 };
 
 // big = leaky(up(small, wide) + first_bias) and images = leaky(up(big, fine) + second_bias)
-extern "C" __global__ void __launch_bounds__(512, 1) up_two(UpTwo a) {
+extern "C" __global__ void __launch_bounds__(64 * FORWARD_WARPS, 1) up_two(UpTwo a) {
   BASE(base);
-  const Place<8> me;
+  const Place<FORWARD_WARPS> me;
   const int big = GROUPS + me.group * UP_GROUP, small = big + BIG_BYTES, image = small;
   const long long model = blockIdx.y;
-  load_parameters(base, 512, a.fine + model * a.fine_stride, a.wide + model * a.wide_stride,
+  load_parameters(base, 64 * FORWARD_WARPS, a.fine + model * a.fine_stride, a.wide + model * a.wide_stride,
                   a.first_bias + model * a.first_stride, a.second_bias + model * a.second_stride, FEW);
   for (int which = blockIdx.x + me.group * gridDim.x; which < a.batch; which += 2 * gridDim.x) {
     const long long at = model * a.batch + which;
@@ -851,10 +856,10 @@ extern "C" __global__ void __launch_bounds__(512, 1) up_two(UpTwo a) {
     me.meet();
     uint4* map = reinterpret_cast<uint4*>(a.big + at * BIG * BIG * CHANNELS);
 #pragma unroll 4
-    for (int i = me.thread; i < BIG * BIG * 4; i += 256) map[i] = load128(base, big + in_big(i / 4 / BIG, i / 4 % BIG, i & 3));
+    for (int i = me.thread; i < BIG * BIG * 4; i += 32 * FORWARD_WARPS) map[i] = load128(base, big + in_big(i / 4 / BIG, i / 4 % BIG, i & 3));
     up_few(me, base, big, image, a.last_slope);
     me.meet();
-    Pieces<8> pieces;
+    Pieces<FORWARD_WARPS> pieces;
     pieces.take(me, base, image);
     pieces.send(me, a.images + at * SIDE * SIDE * FEW);
     me.meet();

@@ -28,13 +28,13 @@ from torch import Tensor
 from hackle.core.triton_shim import on_triton
 from hackle.kernels import cuda
 
-IMAGES = 4
-"""Images of one part of a weight's gradient."""
+IMAGES, FORWARD_WARPS = 4, 8
+"""Images of one part of a weight's gradient; warps of one of a block's two groups in the forward kernels."""
 SHARED_BYTES = 232_448
 """What a block may have of a multiprocessor's shared memory; one block at a time is on each."""
 _SOURCE = Path(__file__).with_name("tiles.cu")
 _WARPS = 4
-"""Warps of a group in the backward kernels, each of which sums biases' gradients by itself."""
+"""The same in the backward kernels; each warp sums biases' gradients by itself."""
 
 
 def asked_for() -> bool:
@@ -110,7 +110,6 @@ KERNELS = {
     ),
 }
 """Each kernel's arguments, as the structure of that name in `tiles.cu` has them."""
-THREADS = {"down_two": 512, "down_two_back": 256, "up_two": 512, "up_two_back": 256}
 
 
 @cache
@@ -132,6 +131,11 @@ def _kernel(name: str, defines: tuple[tuple[str, int], ...], device: int) -> cud
     return cuda.module(_SOURCE, dict(defines)).kernel(name, SHARED_BYTES)
 
 
+def threads(name: str) -> int:
+    """Threads of a kernel's blocks."""
+    return 64 * (_WARPS if name.endswith("back") else FORWARD_WARPS)
+
+
 def launch(
     name: str, defines: dict[str, int], units: int, models: int, like: Tensor, arguments: ctypes.Structure
 ) -> None:
@@ -140,7 +144,7 @@ def launch(
     with torch.cuda.device(device):
         kernel = _kernel(name, tuple(defines.items()), device.index)
         blocks = blocks_per_model(models, units, torch.cuda.get_device_properties(device).multi_processor_count)
-        kernel((blocks, models, 1), THREADS[name], arguments)
+        kernel((blocks, models, 1), threads(name), arguments)
 
 
 def _start(
@@ -150,7 +154,7 @@ def _start(
     contiguous."""
     strides = [parameter.stride(0) for parameter in parameters]
     arguments = KERNELS[name](*(tensor.data_ptr() for tensor in tensors), *strides, *numbers)
-    defines = {"FEW": few, "IMAGES": IMAGES, "RELU": int(arguments.slope == 0)}
+    defines = {"FEW": few, "IMAGES": IMAGES, "FORWARD_WARPS": FORWARD_WARPS, "RELU": int(arguments.slope == 0)}
     launch(name, defines, units, len(tensors[0]), tensors[0], arguments)
 
 
