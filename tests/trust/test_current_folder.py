@@ -6,11 +6,27 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import forked
+from hackle.engine.errors import EngineError
+from hackle.engine.tasks import Settings
 from hackle.store import Store
 from made_up_outcomes import made_up
 
+RAY = """
+from hackle.engine.ray import Ray
+from hackle.engine.tasks import CheckNames, Settings
+if __name__ == "__main__":
+    workers = Ray(Settings(None, "cpu", (), (), "", 1.0), 1, None)
+    workers.submit(0, CheckNames(()))
+    while not (events := workers.wait(30)):
+        pass
+    print([event.what for event in events])
+    workers.close()
+"""
 MAIN = "from hackle.cli.main import main\nif __name__ == '__main__':\n    main()\n"
 DRAW = """
 from hackle.claims import CLAIMS, judge
@@ -84,6 +100,36 @@ def test_processes_that_work_start_without_modules_of_the_current_folder(tmp_pat
     process.join(120)
     assert not mark.exists()
     assert process.exitcode == 0, (folder / "error").read_text()
+
+
+@pytest.mark.slow
+def test_workers_of_ray_start_without_modules_of_the_current_folder(tmp_path: Path) -> None:
+    """Ray itself has them look there first, before they import hackle."""
+    folder, mark = study(tmp_path / "study"), tmp_path / "module has run"
+    (folder / "hackle.py").write_text(f"open({str(mark)!r}, 'w').close()\nraise SystemExit\n")
+    done = run_there(folder, RAY)
+    assert not mark.exists()
+    assert done.stdout == "['done']\n", done.stderr
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_ray_is_started_in_the_current_folder_only_where_its_modules_are_found(
+    own: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, there = pytest.importorskip("hackle.engine.ray"), []
+
+    def init(**options: Any) -> None:
+        there.append(Path.cwd())
+        raise RuntimeError("no more is needed")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*([""] if own else []), *(path for path in sys.path if path)])
+    monkeypatch.setattr(ours.ray, "init", init)
+    monkeypatch.setattr(ours.ray, "is_initialized", lambda: False)
+    with pytest.raises(EngineError, match="no more is needed"):
+        ours.Ray(Settings(None, "cpu", (), (), "", 1.0), 1, None)
+    assert there == [tmp_path if own else Path(os.sep)]
+    assert Path.cwd() == tmp_path
 
 
 def test_settings_of_the_current_folder_run_no_latex(tmp_path: Path) -> None:

@@ -27,6 +27,18 @@ def safe_path() -> Iterator[None]:
             os.environ[SAFE_PATH] = before
 
 
+@contextmanager
+def root_folder() -> Iterator[None]:
+    """Within it the current folder is the root, where nobody's files lie."""
+    here = os.open(".", os.O_RDONLY)
+    try:
+        os.chdir(os.path.abspath(os.sep))
+        yield
+    finally:
+        os.fchdir(here)
+        os.close(here)
+
+
 def import_matplotlib() -> None:
     """Import matplotlib without the `matplotlibrc` of the current folder, which may be one that somebody sent.
 
@@ -34,10 +46,5 @@ def import_matplotlib() -> None:
     """
     if not os.path.lexists("matplotlibrc"):
         return
-    here = os.open(".", os.O_RDONLY)
-    try:
-        os.chdir(os.path.abspath(os.sep))
+    with root_folder():
         import matplotlib  # noqa: F401
-    finally:
-        os.fchdir(here)
-        os.close(here)

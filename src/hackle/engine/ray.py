@@ -10,6 +10,7 @@ import logging
 import os
 import socket
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 import torch
 from threadpoolctl import threadpool_limits
 
+from hackle.core.processes import root_folder
 from hackle.engine.errors import EngineError
 from hackle.engine.executor import Event, outcome_of
 from hackle.engine.tasks import CheckNames, Settings, Task
@@ -46,7 +48,10 @@ class _Mailbox:
         return messages
 
 
-def _perform(number: int, task: Task, settings: Settings, mailbox: Any) -> Event:
+def _perform(number: int, task: Task, settings: Settings, mailbox: Any, folder: str) -> Event:
+    """folder: the one to work in, to which paths of data are relative; the worker's own if empty."""
+    if folder:
+        os.chdir(folder)
     torch.set_num_threads(1)
     threadpool_limits(1)
     return outcome_of(number, task, settings, partial(mailbox.post.remote, number))
@@ -71,17 +76,22 @@ class Ray:
 
     def __init__(self, settings: Settings, workers: int | None, address: str | None) -> None:
         self._ours = not ray.is_initialized()
+        # Workers of a cluster that is there already have a folder of their own.
+        self._folder = os.getcwd() if self._ours and address is None else ""
         if self._ours:
             where: dict[str, Any] = {"address": address}
+            found = [os.path.abspath(path) for path in sys.path]
             if address is None:
                 # Workers find what the driver finds, such as the file of a user's study.
-                environment = {"env_vars": {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}}
+                environment = {"env_vars": {"PYTHONPATH": os.pathsep.join(found)}}
                 cores = workers or os.cpu_count()
                 where = {"address": "local", "num_cpus": cores, "include_dashboard": False, "runtime_env": environment}
             else:
                 _check_address(address)
             try:
-                ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
+                # Ray has workers look in the current folder for modules before all others, and somebody may have sent it.
+                with nullcontext() if os.getcwd() in found else root_folder():
+                    ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
             except Exception as error:
                 raise EngineError(f"Ray could not be started or reached ({error}); check --address") from error
         cuda = settings.device.startswith("cuda") or (not settings.device and "GPU" in ray.cluster_resources())
@@ -123,7 +133,7 @@ class Ray:
             # One on each machine, whatever its resources.
             here = NodeAffinitySchedulingStrategy(self._unchecked.pop(), soft=True)
             perform = self._remote.options(scheduling_strategy=here, num_cpus=0, max_retries=0)
-        reference = perform.remote(number, task, self.settings, self._mailbox)
+        reference = perform.remote(number, task, self.settings, self._mailbox, self._folder)
         self._active[reference] = number, task.kind
 
     def wait(self, seconds: float) -> list[Event]:
