@@ -330,6 +330,8 @@ def test_hosts_are_told_apart() -> None:
     assert not is_loopback("example.com")
     assert host_of("LOCALHOST.:80") == "localhost"
     assert host_of("[::1]:80") == "::1"
+    for odd in ("evil.example@127.0.0.1", "127.0.0.1/evil.example", "127.0.0.1?a", "127.0.0.1#a"):
+        assert host_of(odd) == ""
     assert allowed_host("10.1.2.3", "0.0.0.0")
     assert allowed_host(socket.gethostname().lower(), "0.0.0.0")
     assert not allowed_host("evil.example", "0.0.0.0")

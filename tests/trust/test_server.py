@@ -10,6 +10,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from importlib import reload
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,10 @@ pytest.importorskip("httpx")
 
 import uvicorn
 from PIL import Image
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hackle.explorer import create_app, patience
-from hackle.explorer.catalogue import without_places
+from hackle.explorer.catalogue import identifier_of, without_places
 from hackle.explorer.server import settings_of
 from hackle.explorer.sheets import MOST_PIXELS, Labels, Sheet
 
@@ -71,6 +73,8 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[in
     monkeypatch.setattr(patience, "SECONDS", 0.5)
     monkeypatch.setattr(patience, "MOST_SECONDS", 3.0)
     listening, clock = socket.create_server(("127.0.0.1", 0)), Clock()
+    # The system takes little of an answer off the server's hands.
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
     clock.server = server = uvicorn.Server(settings_of(create_app(tmp_path)))
     thread = threading.Thread(target=clock.run_until_complete, args=(server.serve(sockets=[listening]),), daemon=True)
     thread.start()
@@ -135,6 +139,37 @@ def test_requests_that_trickle_in_for_ever_are_closed(served: tuple[int, Clock])
                 connection.sendall(b"a")
                 clock.jump(0.1)
     assert 2 < clock.now - start < 10
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_answers_that_nobody_takes_do_not_stay_in_memory(served: tuple[int, Clock], taken: bool) -> None:
+    port, clock = served
+    question = json.dumps({"z": [[0, 0]] * 4096}).encode()
+    head = f"POST /api/runs/{identifier_of('run')}/decode HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    answer = b""
+    with socket.socket() as connection, suppress(ConnectionError):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(30)
+        connection.connect(("127.0.0.1", port))
+        connection.sendall(f"{head}Content-Length: {len(question)}\r\n\r\n".encode() + question)
+        answer = connection.recv(1000)
+        for _ in range(8):
+            answer += connection.recv(60_000) if taken else b""
+            clock.jump(0.6)
+        while len(answer) < 2**20 and (part := connection.recv(65_536)):
+            answer += part
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert (len(answer) > 2**20) == taken
+
+
+def test_a_head_may_not_be_of_any_size_whatever_else_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """uvicorn takes httptools where it is there, which reads a head without end."""
+    monkeypatch.setattr("uvicorn.protocols.http.auto.AutoHTTPProtocol", type("HttpToolsProtocol", (), {}))
+    try:
+        assert issubclass(reload(patience).PatientProtocol, H11Protocol)
+    finally:
+        monkeypatch.undo()
+        reload(patience)
 
 
 def test_aborted_uploads_print_nothing(

@@ -20,6 +20,8 @@ MOST_BODY = 8 * 2**20
 """The largest request body in bytes."""
 _DIGITS = 20
 """The most digits of the length that a request announces."""
+_NEVER_IN_HOSTS = set("@/?#")
+"""What would make only a part of the header the host."""
 COOKIE = "hackle_token"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
@@ -57,6 +59,8 @@ def _parts(address: str) -> SplitResult:
 
 def host_of(header: str) -> str:
     """The name or address in a Host header, without its port; "" if it is invalid."""
+    if set(header) & _NEVER_IN_HOSTS:
+        return ""
     return (_parts(f"//{header}").hostname or "").rstrip(".").lower()
 
 

@@ -1,23 +1,26 @@
-"""Timeouts for incomplete requests: connections that never send the rest are closed."""
+"""Timeouts for incomplete requests and answers: connections that never send the rest, or never take it, are closed."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 SECONDS = 10.0
-"""The limit for the whole head of a request, and between two parts of its body."""
+"""The limit for the whole head of a request, between two parts of its body, and between two of an answer that are taken."""
 MOST_SECONDS = 120.0
 """The limit for a whole request, however steadily it trickles in."""
 
-_Protocol: Any = AutoHTTPProtocol
+_Protocol: Any = H11Protocol
+"""Never httptools, which uvicorn prefers where it is installed: it takes a head of any size."""
 
 
 class PatientProtocol(_Protocol):
-    """uvicorn's protocol, which by itself waits forever for the rest of a request, with these limits."""
+    """uvicorn's protocol, which by itself waits forever for the rest of a request, and for an answer to be taken, with these
+    limits."""
 
     _timer: Any = None
+    _taking: Any = None
     _deadline: float | None = None
 
     def connection_made(self, transport: Any) -> None:
@@ -36,7 +39,32 @@ class PatientProtocol(_Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
+        self._stop_watching()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """More of an answer is waiting than the visitor takes: it stays in memory until then."""
+        super().pause_writing()
+        self._watch(self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        self._stop_watching()
+        super().resume_writing()
+
+    def _watch(self, left: int) -> None:
+        self._taking = self.loop.call_later(SECONDS, self._see_whether_taken, left)
+
+    def _see_whether_taken(self, before: int) -> None:
+        left = self.transport.get_write_buffer_size()
+        if left < before:
+            self._watch(left)
+        else:
+            self.transport.abort()
+
+    def _stop_watching(self) -> None:
+        if self._taking is not None:
+            self._taking.cancel()
+            self._taking = None
 
     @property
     def _in_head(self) -> bool:
