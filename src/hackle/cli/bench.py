@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hackle.cli.words import Device, Root, plain_table, run_one_of
+from hackle.core.terminal import Terminal
 
 
 def main(words: list[str]) -> None:
@@ -27,7 +28,6 @@ def fleet_command(
         seconds: How long to train each stack.
         precision: float32 or bfloat16; auto is bfloat16 on CUDA.
     """
-    from rich.console import Console
 
     from hackle.bench import CASES, Case, compare, measure, together_or_apart
     from hackle.datasets import load
@@ -38,7 +38,7 @@ def fleet_command(
     dtype = ("bfloat16" if cuda else "float32") if precision == "auto" else precision
     cases = CASES if methods is None else tuple(Case(name) for name in methods.split(","))
     count = models or (64 if cuda else 8)
-    console = Console()
+    console = Terminal()
     sprites = load("dsprites", root)
     with console.status("the plain loop beside one model"):
         rates = compare(sprites, place, 300 if cuda else 5)

@@ -6,13 +6,13 @@ import json as json_text
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hackle.cli.words import ResultsDirectory, table_console
+from hackle.cli.words import ResultsDirectory, say, table_console
 from hackle.core.errors import HackleError
 from hackle.core.parts import nearest
+from hackle.core.terminal import Terminal
 
 if TYPE_CHECKING:
     from hackle.claims import Judgement
@@ -52,7 +52,7 @@ def claims_command(
     # Which claims are shown must not change their verdicts: all are judged, then some are left out.
     judgements = [one for one in judge(read(directory)) if paper in (None, one.claim.paper)]
     if json:
-        print(json_text.dumps(_plain(as_frame(judgements).to_dict("records")), indent=2, ensure_ascii=False))
+        say(json_text.dumps(_plain(as_frame(judgements).to_dict("records")), indent=2, ensure_ascii=False))
     else:
         print_verdicts(judgements, missing=missing, reasons=reasons)
     code = exit_code(judgements)
@@ -121,7 +121,7 @@ def _table(paper: str, judgements: Sequence[Judgement]) -> Table:
     return table
 
 
-def _print_reasons(console: Console, paper: str, judgements: Sequence[Judgement]) -> None:
+def _print_reasons(console: Terminal, paper: str, judgements: Sequence[Judgement]) -> None:
     """Each verdict with its claim's statement and its reason, in long lines, so that commands can be copied."""
     console.print(Text(paper, "italic"))
     for judgement in judgements:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import fields
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 from tyro.conf import Positional
 
-from hackle.cli.words import Root, run_one_of
+from hackle.cli.words import Root, run_one_of, say
+from hackle.core.terminal import Terminal
 
 
 def main(words: list[str]) -> None:
@@ -20,7 +20,7 @@ def main(words: list[str]) -> None:
 
     def list_command(root: Root = None) -> None:
         """Every data set with its size, factors, licence and whether it is here."""
-        listed, console = entries(root), Console()
+        listed, console = entries(root), Terminal()
         columns = {each.name: [getattr(entry, each.name) for entry in listed] for each in fields(Entry)}
         # Lines break between words, never in them.
         longest = {
@@ -46,7 +46,7 @@ def main(words: list[str]) -> None:
             force: Download again what is already here.
         """
         if find(name).optional:
-            Console(stderr=True).print(
+            Terminal(stderr=True).print(
                 f"hackle makes {name} itself: nothing needs to be downloaded. The published file is for comparing the two, "
                 "and for work that needs its exact bits: once it is here, its images are used",
                 highlight=False,
@@ -54,7 +54,7 @@ def main(words: list[str]) -> None:
             )
         paths = fetch(name, root, force=force)
         for path in paths:
-            print(path)
+            say(str(path))
         if not paths:
             print(f"{name} is made by hackle: there is nothing to fetch")
 
@@ -66,7 +66,7 @@ def main(words: list[str]) -> None:
         """
         verdicts = check(name, root)
         for verdict in verdicts:
-            print(verdict)
+            say(str(verdict))
         if any(verdict.state == "damaged" for verdict in verdicts):
             raise SystemExit(1)
 
@@ -90,7 +90,7 @@ def main(words: list[str]) -> None:
             pad: Centre images on black squares of this many pixels.
         """
         path = out or Path(f"{Path(name).stem}.png")
-        print(write_contact_sheet(load(name, root, resize=resize, pad=pad), path, overwrite=force, seed=seed))
+        say(str(write_contact_sheet(load(name, root, resize=resize, pad=pad), path, overwrite=force, seed=seed)))
 
     commands = {"list": list_command, "fetch": fetch_command, "check": check_command, "show": show_data_command}
     run_one_of(commands, "data", "{list, fetch NAME, check [NAME], show NAME} [options]", words)

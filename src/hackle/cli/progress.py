@@ -25,7 +25,7 @@ def told(verb: str, first: float = _FIRST, every: float = _EVERY) -> Iterator[Ca
     if not console.is_terminal:
         yield _lines(console, verb, first, every)
         return
-    counts = TextColumn("{task.completed}/{task.total} {task.description}")
+    counts = TextColumn("{task.completed}/{task.total} {task.description}", markup=False)
     columns = (TextColumn(verb), BarColumn(bar_width=20), counts, TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=None, visible=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hackle.cli.score_options import USUAL, ScoringOptions
-from hackle.cli.words import Root, RunDirectory, Trust, data_of, place_of_output, print_scores
+from hackle.cli.words import Root, RunDirectory, Trust, data_of, place_of_output, print_scores, say
 
 
 def score_command(
@@ -48,6 +48,6 @@ def score_command(
     options.write(scores, target)
     if page is not None:
         write_run_page(model, data, scores, page, folder=directory)
-    print(f"kept in {target}")
+    say(f"kept in {target}")
     if page is not None:
-        print(f"open {page.resolve()} in a browser")
+        say(f"open {page.resolve()} in a browser")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.console import Console
-
-from hackle.cli.words import Root, RunDirectory, Trust, data_of, not_negative, place_of_output
+from hackle.cli.words import Root, RunDirectory, Trust, data_of, not_negative, place_of_output, say
 from hackle.core.errors import HackleError
+from hackle.core.terminal import Terminal
 
 
 def show_command(
@@ -45,10 +44,10 @@ def show_command(
     curves = folder / "curves.png"
     if curves.exists() and not overwrite:
         raise HackleError(f"{folder} holds pictures already; replace them with --overwrite, or choose another --out")
-    with Console(stderr=True).status("encoding images and drawing pictures, about ten seconds"):
+    with Terminal(stderr=True).status("encoding images and drawing pictures, about ten seconds"):
         paths = show(model, data, folder, seed=seed, image=image, overwrite=overwrite)
         if (figure := curves_figure(place)) is not None:
             curves.write_bytes(png_bytes(figure))
             paths.append(curves)
     for path in paths:
-        print(path)
+        say(str(path))

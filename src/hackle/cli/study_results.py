@@ -55,7 +55,7 @@ def export_command(
             )
         ]
     for path in paths:
-        print(f"{path}  {human_size(path.stat().st_size)}")
+        say(f"{path}  {human_size(path.stat().st_size)}")
 
 
 def merge_command(directory: Positional[Path], other: Positional[Path], replace_failed: bool = False) -> None:

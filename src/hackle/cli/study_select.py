@@ -99,7 +99,7 @@ def select_command(
     if csv is not None:
         written = runs.join(selection.criteria).join(selection.scores.add_prefix("score_"))
         for_spreadsheets(written.reset_index()).to_csv(csv, index=False)
-        print(csv)
+        say(str(csv))
 
 
 def _print_choices(selection: Selection, described: dict[str, str]) -> None:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 import torch
 import tyro
 
-from hackle.cli.words import Device, Root, Trust, run_command, take_option
+from hackle.cli.words import Device, Root, Trust, run_command, say, take_option
 from hackle.core.design import REGIMES
 from hackle.core.errors import HackleError
 from hackle.core.method import about
@@ -191,10 +191,10 @@ def _fit(
         command = shlex.join(["hackle", "train", "--resume", "--out", str(out), *words, *code_of_ones_own])
         raise Stopped(f"{stopped}. Go on with: {command}") from None
     if out is not None:
-        print(f"trained already, all {run.steps:,} steps: {out}" if finished else f"trained: {out}")
+        say(f"trained already, all {run.steps:,} steps: {out}" if finished else f"trained: {out}")
         # Without factors most scores are undefined, and pictures say more than the rest.
         verb = "show" if own is not None and not scored_factors(own.factors) else "score"
-        print(f"next: {shlex.join(['hackle', verb, str(out), *code_of_ones_own])}")
+        say(f"next: {shlex.join(['hackle', verb, str(out), *code_of_ones_own])}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,6 @@ def bar(shown: bool) -> Iterator[None]:
     if not shown or _listener.get() is not None:
         yield
         return
-    from rich.console import Console
     from rich.progress import (
         BarColumn,
         Progress,
@@ -44,8 +43,15 @@ def bar(shown: bool) -> Iterator[None]:
         TimeRemainingColumn,
     )
 
-    columns = TextColumn("{task.description}"), BarColumn(bar_width=20), TaskProgressColumn(), TimeElapsedColumn()
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as shown_bar:
+    from hackle.core.terminal import Terminal
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=20),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, TimeRemainingColumn(), console=Terminal(stderr=True)) as shown_bar:
         tasks = {}
 
         def told(what: str, fraction: float) -> None:
@@ -66,11 +72,13 @@ def advance(what: str, fraction: float) -> None:
 def progress(steps: Iterable[T], title: str, total: int | None = None) -> Iterable[T]:
     """The steps, one after another, with a bar on stderr if that is a terminal, removed when done; `total` is their number if
     they have no length."""
-    from rich.console import Console
+    from rich.markup import escape
     from rich.progress import track
 
-    console = Console(stderr=True)
-    return track(steps, title, total, console=console, transient=True, disable=not console.is_terminal)
+    from hackle.core.terminal import Terminal
+
+    console = Terminal(stderr=True)
+    return track(steps, escape(title), total, console=console, transient=True, disable=not console.is_terminal)
 
 
 def following(items: Iterable[T], what: str) -> Iterator[T]:

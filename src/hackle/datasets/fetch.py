@@ -14,11 +14,11 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from hackle import __version__
 from hackle.core.files import locked
+from hackle.core.terminal import Terminal
 from hackle.datasets.archives import locate
 from hackle.datasets.damage import check_disk, writing
 from hackle.datasets.source import Checksum, DataError, RemoteFile, Source
@@ -125,7 +125,7 @@ def _receive(file: RemoteFile, part: Path, attempts: int, pause: float) -> None:
         TimeRemainingColumn(),
     )
     failures = 0
-    console = Console(stderr=True)
+    console = Terminal(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(file.name, total=file.size)
         while True:

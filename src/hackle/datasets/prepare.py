@@ -21,11 +21,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 
 from hackle.core.factors import Rows
 from hackle.core.files import locked
 from hackle.core.progress import progress
+from hackle.core.terminal import Terminal
 from hackle.datasets.damage import DamagedError, check_disk, reading, writing
 
 _FORMAT = 1  # raise when a loader's crop, order or filter changes, so that old prepared folders are left
@@ -62,7 +62,8 @@ def _fingerprint(sources: Sequence[Path]) -> str:
 
 def _prepare(folder: Path, target: Path, build: Callable[[], Build]) -> None:
     def busy(holder: str) -> None:
-        Console(stderr=True).print(f"waiting for {holder} to prepare {folder.name}", soft_wrap=True, highlight=False)
+        said = f"waiting for {holder} to prepare {folder.name}"
+        Terminal(stderr=True).print(said, soft_wrap=True, highlight=False, markup=False)
 
     with ExitStack() as stack:
         with writing(target):

@@ -11,7 +11,6 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor, nn
 
@@ -20,6 +19,7 @@ from hackle.core.code_table import CodeTable
 from hackle.core.errors import HackleError
 from hackle.core.gaussian import reparameterise
 from hackle.core.randomness import Stream, check_seed
+from hackle.core.terminal import Terminal
 from hackle.core.types import Dataset, Images
 from hackle.scoring.plan import SPREAD, distinct
 from hackle.train.errors import is_out_of_memory
@@ -285,7 +285,7 @@ def encode_images(
     means: list[NDArray[np.float32]] = []
     logvars: list[NDArray[np.float32]] = []
     columns = (TextColumn("encoding"), BarColumn(), TextColumn("{task.completed:,.0f}/{task.total:,.0f} images"))
-    console = Console(stderr=True, quiet=not progress)
+    console = Terminal(stderr=True, quiet=not progress)
     with _evaluating(encoder), Progress(*columns, TimeRemainingColumn(), console=console) as bar:
         task = bar.add_task("encoding", total=len(index))
         for part in torch.from_numpy(index).to(device).split(chunk):

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from torch import nn
 
 from hackle.core.factors import scored_factors
 from hackle.core.progress import listening
+from hackle.core.terminal import Terminal
 from hackle.core.types import Dataset
 from hackle.datasets import AnyData, dataset_of, load_of_run, warn_of_other
 from hackle.datasets.pixels import say
@@ -106,8 +106,12 @@ def score_table(
     if not (fitting := scorer.fitting(evaluation.subject)):
         needs = "; ".join(f"{name} needs {reason}" for name, reason in reasons.items())
         raise ScoreError(f"nothing to score: {needs or 'no metric is named'}")
-    columns = TextColumn("{task.description}"), BarColumn(bar_width=20), TextColumn("{task.fields[now]}")
-    console = Console(stderr=True, quiet=not progress)
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=20),
+        TextColumn("{task.fields[now]}", markup=False),
+    )
+    console = Terminal(stderr=True, quiet=not progress)
     with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console) as bar:
         best = [metric for metric in fitting if references and metric.has_reference]
         every, done = len(fitting) + len(best), -1
