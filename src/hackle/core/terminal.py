@@ -15,9 +15,18 @@ _DROPPED = _CONTROLS | _DIRECTIONS
 order or on another line than it is written in: a record may hold any."""
 
 
+def plain(text: str) -> str:
+    """A text without them, also for pages: a command that is copied from one is pasted into a terminal.
+
+    >>> plain("hackle claims 'a\\x03\\u202eb'")
+    "hackle claims 'ab'"
+    """
+    return text.translate(_DROPPED)
+
+
 class Terminal(Console):
     """rich's console without control characters of what is printed, in strings, texts and tables; rich's own remain."""
 
     def render(self, renderable: Any, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
-            yield segment if segment.control else segment._replace(text=segment.text.translate(_DROPPED))
+            yield segment if segment.control else segment._replace(text=plain(segment.text))

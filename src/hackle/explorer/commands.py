@@ -10,6 +10,7 @@ from hackle.core.design import REGIMES
 from hackle.core.errors import HackleError
 from hackle.core.parts import name_of
 from hackle.core.records import is_record, record_hash
+from hackle.core.terminal import plain
 from hackle.core.types import Run, shown_fields
 from hackle.studies.presets import default_run
 
@@ -42,7 +43,7 @@ def train_command(run: Run, out: str) -> str:
     for name in records:
         words += _differing(getattr(run, name), getattr(default, name), f"{name}.")
     made = _networks(run, default, architecture == usual)
-    return shlex.join([*words, "--precision", run.precision, "--out", out]) if made else ""
+    return plain(shlex.join([*words, "--precision", run.precision, "--out", out])) if made else ""
 
 
 def _networks(run: Run, default: Run, usual: bool) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
@@ -235,7 +236,7 @@ class Workbench:
             return ""
         return self.catalogue.for_visitors(
             "this run has no weights yet: it is training and has no checkpoint, or was stopped and goes on with "
-            f"`hackle train --resume --out {folder}`. Its curves are under Training"
+            f"`hackle train --resume --out {shlex.quote(str(folder))}`. Its curves are under Training"
         )
 
     def _folder(self, identifier: str) -> Path:

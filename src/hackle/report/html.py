@@ -14,6 +14,7 @@ import pandas as pd
 from hackle.claims.reasons import chance_in_words
 from hackle.core.palette import style_sheet
 from hackle.core.papers import paper_named
+from hackle.core.terminal import plain
 from hackle.figures import words
 from hackle.report.claim_words import missing, reason
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def render(template: str, **values: Any) -> str:
-    """The text of a template with these values."""
+    """The text of a template with these values, without control characters: they may be anyone's."""
     return _environment().get_template(template).render(**values)
 
 
@@ -35,6 +36,7 @@ def _environment() -> Environment:
         loader=PackageLoader("hackle.report"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=lambda value: plain(value) if type(value) is str else value,
         trim_blocks=True,
         lstrip_blocks=True,
     )

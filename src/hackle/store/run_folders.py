@@ -89,7 +89,8 @@ def read_scores(folder: Path) -> list[dict[str, Any]]:
             seen.add(measure)
     except ValueError as error:
         raise StoreError(
-            f"{folder / SCORES} is no table of scores ({error}); make it anew with `hackle score {folder} --overwrite`"
+            f"{folder / SCORES} is no table of scores ({error}); make it anew with "
+            f"`hackle score {shlex.quote(str(folder))} --overwrite`"
         ) from error
     return rows
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sqlite3
 import stat
 from collections.abc import Iterator
@@ -206,12 +207,11 @@ def undamaged(path: Path) -> Iterator[None]:
 
 def damage_advice(path: Path) -> str:
     """What to do about a damaged file."""
+    folder = shlex.quote(str(path.parent))
     if path.suffix == ".parquet":
-        return (
-            f"get the folder again from where it came, or write it again: `hackle study export DIR --out {path.parent}`"
-        )
+        return f"get the folder again from where it came, or write it again: `hackle study export DIR --out {folder}`"
     return (
-        f"the file is damaged. `hackle study repair {path.parent}` sets it aside and keeps every run that is whole; "
+        f"the file is damaged. `hackle study repair {folder}` sets it aside and keeps every run that is whole; "
         "then start the study again, which trains the others anew"
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -78,8 +79,8 @@ def load_weights(folder: Path, run: Run, shape: tuple[int, int, int], *, trust: 
         raise ModelError(str(error)) from error
     if path is None:
         raise ModelError(
-            f"{folder} holds a run that has not finished: go on with `hackle train --resume --out {folder}`, or "
-            "hackle.fit(…, resume=True)"
+            f"{folder} holds a run that has not finished: go on with "
+            f"`hackle train --resume --out {shlex.quote(str(folder))}`, or hackle.fit(…, resume=True)"
         )
     if not is_text(str(path)):
         raise ModelError(f"{str(path)!a} is no path in UTF-8, as files of weights are opened by; rename the folder")
@@ -92,7 +93,7 @@ def load_weights(folder: Path, run: Run, shape: tuple[int, int, int], *, trust: 
     except (SafetensorError, RuntimeError, OSError) as error:
         raise ModelError(
             f"{path} is damaged or belongs to another run: {error}. Get it back from a copy, or delete it and train the "
-            f"run again: `hackle train --resume --out {folder}`"
+            f"run again: `hackle train --resume --out {shlex.quote(str(folder))}`"
         ) from error
 
 
