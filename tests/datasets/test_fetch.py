@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from hackle.core.errors import HackleError
 from hackle.datasets import fetch as fetching
 from hackle.datasets.fetch import data_root, fetch_file
 from hackle.datasets.source import DataError, RemoteFile
@@ -209,6 +210,19 @@ def test_a_file_that_is_gone_is_not_asked_for_again(server: Server, tmp_path: Pa
     with pytest.raises(DataError, match=r"answers 404 .*file\.bin was not fetched"):
         fetch_file(remote(server), tmp_path)
     assert len(server.does.asked) == 1
+
+
+@pytest.mark.parametrize("ending", ["part", "part.tag", "sha256"])
+def test_nothing_is_written_through_a_link_that_leaves_the_folder(server: Server, tmp_path: Path, ending: str) -> None:
+    """A folder of data sets may be somebody else's."""
+    (tmp_path / "mine").write_text("precious")
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / f"file.bin.{ending}").symlink_to(tmp_path / "mine")
+    with pytest.raises(HackleError, match="is a link that leaves"):
+        fetch_file(remote(server, None, None), folder, pause=0.0)
+    assert (tmp_path / "mine").read_text() == "precious"
+    assert server.does.asked == []
 
 
 def test_an_unreachable_server_is_named(tmp_path: Path) -> None:

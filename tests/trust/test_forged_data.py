@@ -18,6 +18,7 @@ from PIL import Image
 import hackle
 from hackle.core.errors import HackleError
 from hackle.datasets import without_size
+from hackle.datasets.dsprites_variants import read_painting
 from hackle.datasets.source import DataError
 
 h5py = pytest.importorskip("h5py")
@@ -226,3 +227,56 @@ def test_names_of_factors_are_printed_as_text(tmp_path: Path, capsys: pytest.Cap
     assert "gnp.exe (" in said
     assert "[bold]price in $, US$ (" in said
     assert not {"\x1b", "\x07", "\u202e"} & set(said)
+
+
+def root_with(name: str, place: Path) -> Path:
+    (place / name).mkdir(parents=True)
+    return place
+
+
+def test_pictures_of_published_sets_start_no_other_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pillow has Ghostscript draw PostScript, whatever it is called."""
+    mark, root = tmp_path / "ghostscript has run", root_with("scream-dsprites", tmp_path / "data")
+    (tmp_path / "gs").write_text(f"#!/bin/sh\ntouch '{mark}'\nexit 1\n")
+    (tmp_path / "gs").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr("PIL.EpsImagePlugin.gs_binary", None)
+    Image.new("RGB", (100, 100)).save(root / "scream-dsprites" / "scream.jpg", "EPS")
+    with pytest.raises(DataError, match="cannot be read as a picture"):
+        read_painting(root)
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("name", ["images", "labels"])
+@pytest.mark.parametrize("by", ["storage", "link"])
+def test_arrays_of_published_sets_that_lie_in_other_files_are_not_read(tmp_path: Path, name: str, by: str) -> None:
+    shapes = {"images": (2, 64, 64, 3), "labels": (2, 6)}
+    secret = tmp_path / "secret.h5"
+    hdf5(secret, lambda file: [file.create_dataset(one, shapes[one], dtype="u1") for one in shapes], images=False)
+    path = root_with("shapes3d", tmp_path / "data") / "shapes3d" / "3dshapes.h5"
+
+    def fill(file: Any) -> None:
+        for one in shapes:
+            outside = [(str(secret), 0, h5py.h5f.UNLIMITED)] if (one, by) == (name, "storage") else None
+            if (one, by) == (name, "link"):
+                file[one] = h5py.ExternalLink(str(secret), one)
+            else:
+                file.create_dataset(one, shapes[one], dtype="u1", external=outside)
+
+    hdf5(path, fill, images=False)
+    with pytest.raises(DataError, match="lie in other files" if by == "storage" else "expected the arrays"):
+        hackle.load("shapes3d", tmp_path / "data")
+
+
+def test_images_that_are_objects_are_not_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their bytes would be taken for addresses."""
+    monkeypatch.setattr(np, "memmap", lambda *given: pytest.fail("it was mapped"))
+    path = hdf5(
+        tmp_path / "data.h5",
+        lambda file: file.create_dataset("images", (4, 8, 8, 1), dtype=h5py.string_dtype()).write_direct(
+            np.full((4, 8, 8, 1), "x", object)
+        ),
+        images=False,
+    )
+    with pytest.raises(DataError, match="images are not numbers"):
+        hackle.load(path)

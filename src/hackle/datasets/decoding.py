@@ -16,6 +16,8 @@ from PIL import Image
 from hackle.datasets.damage import reading
 
 _BATCH = 256
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")
+"""What is read, whatever a file's ending: Pillow would start Ghostscript for PostScript that is called a PNG."""
 
 
 def resized(image: Image.Image, size: int) -> NDArray[np.uint8]:

@@ -33,6 +33,7 @@ from hackle.core.randomness import Stream
 from hackle.datasets import sprite_kernels
 from hackle.datasets.bits import SIDE, drawn_by_kernels, gather, unpack
 from hackle.datasets.damage import reading
+from hackle.datasets.decoding import FORMATS
 from hackle.datasets.dsprites import Sprites, SpriteStore
 from hackle.datasets.fetch import present_files
 from hackle.datasets.source import DataError, RemoteFile, Source
@@ -112,7 +113,7 @@ class VariantImages:
 def read_painting(root: Path) -> Tensor:
     """The Scream from the data folder, (h, w, 3), shrunk to fit into 350×274 pixels."""
     (path,) = present_files(SOURCES[-1], root)
-    with reading(path, f"a picture; save {_ADDRESS} there"), Image.open(path) as picture:
+    with reading(path, f"a picture; save {_ADDRESS} there"), Image.open(path, formats=FORMATS) as picture:
         picture.thumbnail(_FITS)
         painting = np.array(picture.convert("RGB"))
     if min(painting.shape[:2]) < SIDE:

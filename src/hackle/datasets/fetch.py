@@ -19,6 +19,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from hackle import __version__
 from hackle.core.files import locked
 from hackle.core.terminal import Terminal
+from hackle.core.untrusted import place_inside
 from hackle.datasets.archives import locate
 from hackle.datasets.damage import check_disk, writing
 from hackle.datasets.source import Checksum, DataError, RemoteFile, Source
@@ -79,7 +80,7 @@ def fetch_file(file: RemoteFile, folder: Path, *, force: bool = False, attempts:
         with locked(target.with_name(f"{file.name}.lock"), busy):
             if target.exists() and not force:  # another process fetched it since
                 return _kept(file, target)
-            part = target.with_name(f"{file.name}.part")
+            part, *_ = (place_inside(folder, f"{file.name}.{ending}") for ending in ("part", "part.tag", "sha256"))
             _receive(file, part, attempts, pause)
             checksum = _verify_part(file, part)
             if file.checksum is None:

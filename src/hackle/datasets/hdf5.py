@@ -36,25 +36,31 @@ def read_hdf5(path: Path, how: Reading) -> tuple[NDArray[np.uint8], tuple[str, .
     import h5py
 
     with reading(path, _FORMAT), h5py.File(path, "r") as file:
-        # Links may point to any file on this machine.
-        own = [str(name) for name in file if isinstance(file.get(name, getlink=True), h5py.HardLink)]
-        there = {name: item for name in own if isinstance(item := file[name], h5py.Dataset)}
+        there = own_arrays(path, file)
         check_names(path, list(file), there, KNOWN)
         if {"factors", "labels"} <= there.keys():
             raise DataError(f"{path} holds both factors and labels; expected one of the two")
-        for name, item in there.items():
-            if item.external or item.is_virtual:
-                raise DataError(
-                    f"{path}: its {name} lie in other files, which are not followed; copy them into one file"
-                )
-            if item.shape is None:
-                raise DataError(f"{path}: its {name} are empty; expected an array")
         rest = {name: _plain(path, item) for name, item in there.items() if name != "images"}
         images, said = as_bytes(path.name, _mapped(path, there["images"]), how)
     if "labels" in rest:
         rest["factors"] = rest.pop("labels")
         rest |= _of_3d_shapes(images, rest) if "factor_names" not in rest else {}
     return images, said, rest
+
+
+def own_arrays(path: Path, file: h5py.File) -> dict[str, h5py.Dataset]:
+    """The arrays that lie in a file itself, by name. Links are left out, and arrays whose numbers lie elsewhere are refused:
+    they may be any file on this machine."""
+    import h5py
+
+    own = [str(name) for name in file if isinstance(file.get(name, getlink=True), h5py.HardLink)]
+    there = {name: item for name in own if isinstance(item := file[name], h5py.Dataset)}
+    for name, item in there.items():
+        if item.external or item.is_virtual:
+            raise DataError(f"{path}: its {name} lie in other files, which are not followed; copy them into one file")
+        if item.shape is None:
+            raise DataError(f"{path}: its {name} are empty; expected an array")
+    return there
 
 
 def check_names(path: Path, names: Collection[str], arrays: Collection[str], known: Collection[str]) -> None:
@@ -67,6 +73,9 @@ def check_names(path: Path, names: Collection[str], arrays: Collection[str], kno
 
 def _mapped(path: Path, images: h5py.Dataset) -> h5py.Dataset | NDArray:
     """Images memory-mapped if stored contiguously; otherwise bytes in memory, or other numbers to be read in slices."""
+    if images.dtype.hasobject:
+        # Mapped, bytes of the file would be taken for addresses of Python's objects.
+        raise DataError(f"{path}: its images are not numbers")
     if images.chunks is None and images.size and (offset := images.id.get_offset()) is not None:
         return np.asarray(np.memmap(path, images.dtype, "r", offset, images.shape))
     # A chunk is unpacked whole, and an image is read whole.

@@ -23,6 +23,7 @@ from hackle.core.progress import progress
 from hackle.datasets.arrays import ArrayDataset
 from hackle.datasets.csv_table import read_csv
 from hackle.datasets.damage import as_texts, check_room, reading
+from hackle.datasets.decoding import FORMATS
 from hackle.datasets.hdf5 import ENDINGS, check_names, read_hdf5
 from hackle.datasets.labels import guessed_kinds, labelled_grid, own_grid, unlabelled
 from hackle.datasets.npz import Npz
@@ -40,8 +41,6 @@ from hackle.datasets.pixels import (
 from hackle.datasets.source import DataError
 
 _ENDINGS = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm"}
-_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")
-"""What is read, whatever a file's ending: Pillow would start Ghostscript for PostScript that is called a PNG."""
 _MODES = {"1": "L", "L": "L", "RGB": "RGB", "RGBA": "RGBA", "P": "RGB", "LA": "RGBA", "PA": "RGBA"}
 _TABLE = "factors.csv"
 _TWELVE_BITS = 16
@@ -189,7 +188,7 @@ def _file_grid(path: Path, count: int, arrays: Mapping[str, NDArray]) -> tuple[F
 
 def _read_picture(path: Path) -> tuple[NDArray[np.uint8], list[str]]:
     """A picture (h, w, c), and notes on how 16 bits became 8. Of 16-bit colours Pillow gives only the upper 8 bits."""
-    with reading(path, "an image"), Image.open(path, formats=_FORMATS) as image:
+    with reading(path, "an image"), Image.open(path, formats=FORMATS) as image:
         deep = ";16" in str(image.tile)
         if image.mode.startswith("I;16"):
             array = np.rint(np.asarray(image) / 257).astype(np.uint8)

@@ -16,6 +16,7 @@ from hackle.core.factors import Kind
 from hackle.datasets.arrays import ArrayDataset
 from hackle.datasets.damage import DamagedError, reading
 from hackle.datasets.fetch import present_files
+from hackle.datasets.hdf5 import own_arrays
 from hackle.datasets.labels import labelled_grid
 from hackle.datasets.prepare import Build, prepare
 from hackle.datasets.source import RemoteFile, Source
@@ -57,8 +58,9 @@ def load(root: Path) -> ArrayDataset:
 
 
 def _check_form(path: Path, file: h5py.File) -> int:
-    images, labels = file.get("images"), file.get("labels")
-    if not isinstance(images, h5py.Dataset) or not isinstance(labels, h5py.Dataset):
+    there = own_arrays(path, file)
+    images, labels = there.get("images"), there.get("labels")
+    if images is None or labels is None:
         raise DamagedError(f"{path} holds {', '.join(file) or 'nothing'}; expected the arrays `images` and `labels`")
     count = images.shape[0] if images.ndim else 0
     if images.dtype != np.uint8 or images.shape != (count, 64, 64, 3) or labels.shape != (count, 6) or not count:
