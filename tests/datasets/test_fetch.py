@@ -193,6 +193,13 @@ def test_a_body_of_another_size_is_refused_before_it_is_fetched(server: Server, 
     assert names(tmp_path) == []
 
 
+def test_a_body_without_end_is_left_where_the_file_would_end(server: Server, tmp_path: Path) -> None:
+    server.does.length, server.does.content = False, bytes(8 * 2**20)
+    with pytest.raises(DataError, match=r"did not give the published file.bin: 1,048,576 bytes"):
+        fetch_file(remote(server), tmp_path, pause=0.0)
+    assert names(tmp_path) == []
+
+
 def test_a_busy_server_is_asked_again(server: Server, tmp_path: Path) -> None:
     server.does.errors = [503, 429]
     assert fetch_file(remote(server), tmp_path, pause=0).read_bytes() == CONTENT

@@ -26,7 +26,7 @@ from PIL import Image
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hackle.explorer import create_app, patience
-from hackle.explorer.catalogue import identifier_of, without_places
+from hackle.explorer.catalogue import CatalogueError, identifier_of, without_places
 from hackle.explorer.server import settings_of
 from hackle.explorer.sheets import MOST_PIXELS, Labels, Sheet
 
@@ -196,6 +196,13 @@ def test_pages_of_other_sites_may_not_make_models_work(site: str, tmp_path: Path
     assert visitor("GET", "/", headers={"Sec-Fetch-Site": site}).status_code == 200
     for own in ("same-origin", "none"):
         assert visitor("GET", "/api/runs", headers={"Sec-Fetch-Site": own}).status_code == 200
+
+
+def test_links_in_a_circle_are_no_folder(tmp_path: Path) -> None:
+    """Python's own `resolve` ends in an error that is for programmers."""
+    (tmp_path / "link").symlink_to(tmp_path / "link")
+    with pytest.raises(CatalogueError, match="there is no folder"):
+        create_app(tmp_path / "link")
 
 
 def test_messages_say_nothing_of_the_machine(tmp_path: Path) -> None:

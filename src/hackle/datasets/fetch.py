@@ -196,6 +196,8 @@ def _receive_once(file: RemoteFile, part: Path, progress: Progress, task) -> boo
             while chunk := response.read(_CHUNK):
                 out.write(chunk)
                 progress.advance(task, len(chunk))
+                if file.size is not None and out.tell() > file.size:
+                    break  # it is not the published file, and may have no end
             out.flush()
             os.fsync(out.fileno())
             end = out.tell()

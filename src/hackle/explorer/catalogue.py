@@ -189,7 +189,8 @@ def _unreadable(root: Path, error: HackleError) -> Contents:
 
 def root_of(directory: str | Path) -> Path:
     """The folder that is served for a path, or for the name of results that come with hackle."""
-    return place_of_results(Path(directory).expanduser()).resolve()
+    # Not by `resolve`, which fails on links in a circle.
+    return Path(os.path.realpath(place_of_results(Path(directory).expanduser())))
 
 
 class Served(ABC):
