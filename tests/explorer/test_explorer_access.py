@@ -221,21 +221,34 @@ def test_the_tour_can_be_skipped(newcomer: Page) -> None:
     expect(newcomer.get_by_role("dialog")).to_be_hidden()
 
 
-REACHED = """() => {
+NAMED = """
+  const named = (node) => {
+    const label = node.getAttribute("aria-label") ?? node.getAttribute("href") ?? node.textContent.slice(0, 60);
+    return [node.localName, node.type, node.id, label].join(" ");
+  };"""
+"""What a control is called: a list that is read again meanwhile makes its rows anew."""
+REACHED = (
+    """() => {%s
   const node = document.activeElement;
   const shown = [node, node.nextElementSibling, node.closest("label")].filter(Boolean).map((one) => getComputedStyle(one));
-  node.dataset.reached = shown.some((style) => style.outlineStyle !== "none") ? "seen" : "unseen";
+  window.reached ??= new Map();
+  window.reached.set(named(node), shown.some((style) => style.outlineStyle !== "none"));
   return node.localName;
 }"""
-"""Marks what has the focus, and whether that can be seen."""
-USED = """() => {
+    % NAMED
+)
+"""Notes what has the focus, and whether that can be seen."""
+USED = (
+    """() => {%s
   const can = "a[href], button, input, select, summary, [tabindex='0']";
   // Of radio buttons, as of tabs, one is a stop.
   const stop = (node) => node.tabIndex >= 0 && !node.disabled && node.type !== "radio" && node.checkVisibility();
   const nodes = [...document.querySelectorAll(can)].filter(stop), text = (node) => node.outerHTML.slice(0, 90);
-  return [nodes.length, nodes.filter((node) => !node.dataset.reached).map(text),
-    nodes.filter((node) => node.dataset.reached === "unseen").map(text)];
+  return [nodes.length, nodes.filter((node) => !window.reached.has(named(node))).map(text),
+    nodes.filter((node) => window.reached.get(named(node)) === false).map(text)];
 }"""
+    % NAMED
+)
 """How many controls there are, those that were not reached, and those that did not show that they were."""
 LISTED = """() => {
   const rows = document.querySelectorAll("tr[data-id]").length;
