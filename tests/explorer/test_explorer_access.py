@@ -228,18 +228,21 @@ NAMED = """
   };"""
 """What a control is called: a list that is read again meanwhile makes its rows anew."""
 REACHED = (
-    """() => {%s
+    "() => {"
+    + NAMED
+    + """
   const node = document.activeElement;
   const shown = [node, node.nextElementSibling, node.closest("label")].filter(Boolean).map((one) => getComputedStyle(one));
   window.reached ??= new Map();
   window.reached.set(named(node), shown.some((style) => style.outlineStyle !== "none"));
   return node.localName;
 }"""
-    % NAMED
 )
 """Notes what has the focus, and whether that can be seen."""
 USED = (
-    """() => {%s
+    "() => {"
+    + NAMED
+    + """
   const can = "a[href], button, input, select, summary, [tabindex='0']";
   // Of radio buttons, as of tabs, one is a stop.
   const stop = (node) => node.tabIndex >= 0 && !node.disabled && node.type !== "radio" && node.checkVisibility();
@@ -247,7 +250,6 @@ USED = (
   return [nodes.length, nodes.filter((node) => !window.reached.has(named(node))).map(text),
     nodes.filter((node) => window.reached.get(named(node)) === false).map(text)];
 }"""
-    % NAMED
 )
 """How many controls there are, those that were not reached, and those that did not show that they were."""
 LISTED = """() => {
