@@ -73,8 +73,6 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[in
     monkeypatch.setattr(patience, "SECONDS", 0.5)
     monkeypatch.setattr(patience, "MOST_SECONDS", 3.0)
     listening, clock = socket.create_server(("127.0.0.1", 0)), Clock()
-    # Little of an answer is on the way: it waits in the server for those who take it.
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)
     # The system takes little of an answer off the server's hands.
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
     clock.server = server = uvicorn.Server(settings_of(create_app(tmp_path)))
