@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import sys
 from copy import copy
 from dataclasses import replace
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from hackle.bench import Case
 from hackle.datasets import load
-from hackle.kernels import convolution, tiles
+from hackle.kernels import convolution, cuda, tiles
 from hackle.train.fleet import Fleet
 from hackle.train.gradients import Gradients
 from kernels.emulated import build
@@ -244,6 +245,16 @@ def test_biases_may_be_rounded_and_maps_begin_anywhere(device: str) -> None:
 def test_shapes(images: tuple[int, ...], few: int, features: int, known: bool) -> None:
     fine, wide = torch.zeros(4, 4, few, features), torch.zeros(4, 4, features, 32)
     assert tiles.between((5, *images), fine, wide) is known
+
+
+@pytest.mark.skipif(cuda.find_nvrtc() is None, reason="NVRTC is not here: pip install nvidia-cuda-nvrtc")
+@pytest.mark.parametrize(("few", "warps", "relu"), [(1, 8, 1), (3, 8, 0), (3, 4, 1)])
+def test_they_are_compiled_for_hopper(few: int, warps: int, relu: int) -> None:
+    """As a GPU has them; no thread keeps more than a few of its numbers in memory."""
+    defines = {"FEW": few, "IMAGES": tiles.IMAGES, "FORWARD_WARPS": warps, "RELU": relu}
+    text = cuda.resources(tiles._SOURCE.read_text(), defines, "sm_90")
+    assert set(re.findall(r"entry function '(\w+)'", text)) == set(tiles.KERNELS)
+    assert max(int(spilled) for spilled in re.findall(r"(\d+) bytes spill stores", text)) < 512
 
 
 def test_they_are_not_used_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
