@@ -27,8 +27,8 @@ from hackle.bench.plain import PlainLoop, plain_run
 from hackle.datasets import load
 from hackle.train.fleet import Fleet
 
-STEPS = 8
-"""Model-steps of a turn."""
+STEPS = 32
+"""Model-steps of a turn: four steps of eight models, of which the first finds the caches full of others' work."""
 STACKED = 8
 PLAIN = "plain loop"
 
