@@ -109,6 +109,23 @@ def test_reasons_tell_the_claim_and_what_to_run(tmp_path: Path, capsys: pytest.C
     )
 
 
+def test_the_next_runs_are_listed_when_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(store(tmp_path / "a study", 0.1, 6))
+    code(folder, "--paper", "yang2020")
+    assert "Nearest" not in capsys.readouterr().out
+    code(folder, "--paper", "yang2020", "--next", "3")
+    lines = (
+        capsys.readouterr()
+        .out.partition("\nNearest to a verdict, if effects and spreads are as estimated:\n")[2]
+        .splitlines()
+    )
+    assert len(lines) == 6
+    assert lines[0].startswith("  about ")
+    assert " more for yang2020." in lines[0]
+    assert lines[1].startswith("    hackle study run yang2020 --out DIR --seeds ")
+    assert " --steps 300000" in lines[1]
+
+
 def test_a_paper_without_claims_and_a_folder_without_results(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -67,10 +67,11 @@ class Evidence:
     """What a table says about a claim.
 
     effect, low, high: the effect and its 95% interval, NaN without an estimate. p: the p-value if the true effect lies
-    outside the claim's region; against: the same if it lies inside. runs: how many were used; runs_needed: about how
-    many would decide with 80% power, None if no reasonable number would. strata: each stratum's effect and number of
-    seeds; datasets: of a stratum that takes several data sets together, those of which runs were used; estimates: the
-    estimates of strata with at least two seeds. missing: what the table does not have, in words.
+    outside the claim's region; against: the same if it lies inside. runs: how many were used; runs_needed, seeds_needed:
+    about how many would decide with 80% power, and of how many seeds each, None if no reasonable number would. strata:
+    each stratum's effect and number of seeds; datasets: of a stratum that takes several data sets together, those of which
+    runs were used; estimates: the estimates of strata with at least two seeds. missing: what the table does not have, in
+    words.
     borrowed: whether some of the runs are from other studies, which may have trained differently. steps, precisions,
     protocol: how the runs were trained and scored. beside: other estimates of the same effect, which decide nothing.
     instead: what was measured in place of the claim's own measure or data set, in words; empty if those were. places: the
@@ -84,6 +85,7 @@ class Evidence:
     against: float = math.nan
     runs: int = 0
     runs_needed: int | None = None
+    seeds_needed: int | None = None
     strata: dict[str, tuple[float, int]] = field(default_factory=dict)
     datasets: dict[str, tuple[str, ...]] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
@@ -169,10 +171,14 @@ class Claim:
 
     @property
     def command(self) -> str:
-        """The command that makes the runs it needs, with the data sets, methods and slow metrics that it reads. A study
-        in a file of one's own decides data sets and methods itself."""
+        """The command that makes the runs it needs, with the seeds of the paper."""
+        return self.command_with(self.seeds)
+
+    def command_with(self, seeds: int) -> str:
+        """The command that makes its runs with so many seeds, and with the data sets, methods and slow metrics that it reads.
+        A study in a file of one's own decides data sets and methods itself."""
         study = self.study or self.paper
-        words = [f"hackle study run {shlex.quote(study)} --out DIR --seeds {self.seeds}"]
+        words = [f"hackle study run {shlex.quote(study)} --out DIR --seeds {seeds}"]
         conditions = [condition for stratum in self.strata for condition in stratum.conditions]
         own = study.endswith(".py") or is_reference(study)
         for option, key in (("datasets", "dataset"), ("methods", "method")):
@@ -280,12 +286,12 @@ class Claim:
             places=data.places_read().tobytes(),
         )
         if len(usable) < max(1, self.least_strata):
-            return replace(about, runs_needed=self._planned(units))
+            return replace(about, runs_needed=self._planned(units), seeds_needed=self.seeds)
         estimate, p, against = self._judged(list(usable.values()))
         low, high = estimate.interval()
         evidence = replace(about, effect=estimate.effect, low=low, high=high, p=p, against=against, estimate=estimate)
         evidence = replace(evidence, beside=self._beside(data, list(usable)))
-        return replace(evidence, runs_needed=self.runs_needed(evidence))
+        return self.with_need(evidence)
 
     def _judged(self, strata: Sequence[Units]) -> tuple[Estimate, float, float]:
         """The deciding estimate and its p-values: of the mean, or of the stratum that supports the claim least."""
@@ -317,23 +323,22 @@ class Claim:
         each = self.runs_per_seed or (round(np.mean(known)) if known else least)
         return self.seeds * each * len(self.strata)
 
-    def runs_needed(self, evidence: Evidence, level: float = LEVEL) -> int | None:
-        """About how many runs would decide at this level if the effect and its spread are as estimated.
-
-        None if no reasonable number would. The interval must decide too; it is a one-sided test at half of `LEVEL`.
-        Where what is said of every stratum seems to hold, those without runs need as many as the others.
+    def with_need(self, evidence: Evidence, level: float = LEVEL) -> Evidence:
+        """With about how many runs, of how many seeds, would decide at this level if the effect and its spread are as
+        estimated; None if no reasonable number would. The interval must decide too; it is a one-sided test at half of
+        `LEVEL`. Where what is said of every stratum seems to hold, those without runs need as many as the others.
         """
         if evidence.estimate is None:
-            return evidence.runs_needed
+            return evidence
         distance = self.region.distance(evidence.effect)
         seeds = evidence.estimate.seeds_needed(distance, min(level, LEVEL / 2))
         if seeds is None:
-            return None
+            return replace(evidence, runs_needed=None, seeds_needed=None)
         seeds_now = sum(count for _, count in evidence.strata.values())
         strata = len(evidence.strata)
         if self.lacks_strata(evidence) and self.region.contains(evidence.effect, evidence.effect):
             seeds, strata = max(seeds, math.ceil(seeds_now / strata)), len(self.strata)
-        return math.ceil(evidence.runs / seeds_now * seeds * strata)
+        return replace(evidence, runs_needed=math.ceil(evidence.runs / seeds_now * seeds * strata), seeds_needed=seeds)
 
     def lacks_strata(self, evidence: Evidence) -> bool:
         """Whether it is about every stratum and some have no estimate: then it can be refuted, but not hold."""

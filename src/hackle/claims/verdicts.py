@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import pandas as pd
@@ -70,7 +70,7 @@ def judge(tables: Tables | View, claims: Iterable[Claim]) -> list[Judgement]:
     return [
         _judgement(
             claim,
-            replace(evidence, runs_needed=claim.runs_needed(evidence, level)),
+            claim.with_need(evidence, level),
             float(holds.get(test, math.nan)),
             float(against.get(test, math.nan)),
             len(distinct),

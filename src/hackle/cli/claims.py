@@ -16,6 +16,7 @@ from hackle.core.terminal import Terminal
 
 if TYPE_CHECKING:
     from hackle.claims import Judgement
+    from hackle.claims.nearest import Nearest
 
 REFUTED, UNDECIDED = 3, 4
 """Exit codes of `hackle claims`; for every verb, 1 is an error and 2 a wrong command line."""
@@ -29,6 +30,7 @@ def claims_command(
     json: bool = False,
     missing: bool = False,
     reasons: bool = False,
+    next: int = 0,
 ) -> None:
     """Test the papers' claims on a study's results.
 
@@ -40,8 +42,10 @@ def claims_command(
         json: Print the verdicts as JSON.
         missing: Also list claims for which the study has no runs.
         reasons: Below each verdict, show what is claimed, what was found, and what to run if runs are missing.
+        next: Also list this many commands, those that would decide claims with the fewest further runs.
     """
     from hackle.claims import CLAIMS, as_frame, judge
+    from hackle.claims.nearest import nearest_to_a_verdict
     from hackle.store import read
 
     if claims is not None:
@@ -50,11 +54,14 @@ def claims_command(
     if paper is not None and paper not in papers:
         raise HackleError(f"no claims of {paper!r}; {nearest(paper, papers)}")
     # Which claims are shown must not change their verdicts: all are judged, then some are left out.
-    judgements = [one for one in judge(read(directory)) if paper in (None, one.claim.paper)]
+    tables = read(directory)
+    judgements = [one for one in judge(tables) if paper in (None, one.claim.paper)]
     if json:
         say(json_text.dumps(_plain(as_frame(judgements).to_dict("records")), indent=2, ensure_ascii=False))
     else:
         print_verdicts(judgements, missing=missing, reasons=reasons)
+        if next:
+            _print_nearest(nearest_to_a_verdict(judgements, tables, str(directory)), next)
     code = exit_code(judgements)
     if code:
         raise SystemExit(code)
@@ -104,6 +111,21 @@ def print_verdicts(judgements: Sequence[Judgement], *, missing: bool = False, re
             console.print(f"  hackle study run {study} --out DIR   for {studies.count(study)}", highlight=False)
     if shown and not reasons:
         console.print("--reasons says what each claim is and why its verdict is what it is.", highlight=False)
+
+
+def _print_nearest(found: Sequence[Nearest], most: int) -> None:
+    """Commands in long lines, so that they can be copied."""
+    from hackle.figures import words
+
+    console = table_console()
+    if not found:
+        console.print("\nNo claim is open that a reasonable number of runs would decide.")
+        return
+    console.print("\nNearest to a verdict, if effects and spreads are as estimated:", highlight=False)
+    for one in found[:most]:
+        runs = words.counted(one.runs, "run")
+        console.print(Text(f"  about {runs} more for {', '.join(one.claims)}"), soft_wrap=True)
+        console.print(Text(f"    {one.command}"), soft_wrap=True)
 
 
 def _table(paper: str, judgements: Sequence[Judgement]) -> Table:
