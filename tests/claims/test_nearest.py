@@ -41,7 +41,7 @@ def test_the_command_has_the_seeds_that_decide_and_leaves_out_those_that_are_the
     (one,) = judged
     assert one.verdict == "undecided"
     seeds, runs = one.evidence.seeds_needed, one.evidence.runs_needed
-    assert seeds is not None
+    assert seeds is not None and runs is not None  # noqa: PT018
     assert runs == 2 * seeds > 10
     words = f"--seeds {seeds} --datasets dsprites --methods vae,beta-vae --steps 500 --skip 'my results'"
     expected = f"hackle study run locatello2019 --out DIR {words}"

@@ -16,6 +16,7 @@ from hackle.cli.words import run_command, say_error, say_warning
 from hackle.core.errors import HackleError
 from hackle.core.parts import nearest
 from hackle.core.processes import import_matplotlib
+from hackle.core.threads import wait_asleep_where_others_run
 
 VERBS = {
     "train": ("train METHOD", "train one model; `hackle train --help` lists the methods"),
@@ -115,6 +116,7 @@ def _run(words: list[str]) -> None:
     elif words[0] == "--version":
         print(f"hackle {__version__}")
     elif words[0] in VERBS:
+        wait_asleep_where_others_run()
         import_matplotlib()
         name = words[0].replace("-", "_")
         module = import_module(f"hackle.cli.{name}")
