@@ -1,8 +1,8 @@
 """How the threads of a computation wait for one another.
 
-Threads that share a loop meet at its end. By default OpenMP's spin for some milliseconds before they sleep, which is fastest on a
-machine that does nothing else. Where another program takes a core, two of the threads may have to share one; then the one that
-spins keeps the core from the one that it waits for, and a training step of hundreds of short loops takes many times as long.
+Threads that share a loop meet at its end. By default OpenMP's spin for some milliseconds before they sleep, which is fastest on
+a machine that does nothing else. Where another program takes a core, two of the threads may have to share one; then the one
+that spins keeps the core from the one that it waits for, and a training step of a hundred short loops takes many times as long.
 """
 
 from __future__ import annotations
