@@ -15,7 +15,7 @@ import pytest
 
 from claims.synthetic import sweep, tables, trials
 from hackle.claims import CLAIMS, Claim, Judgement, Region, Stratum, View, as_frame, judge
-from hackle.claims.measures import difference
+from hackle.claims.measures import difference, value
 from hackle.claims.statistics import LEVEL, POWER, Estimate
 from hackle.claims.stratum import serves_for
 from hackle.claims.view import DERIVED, UNDER, several
@@ -277,6 +277,20 @@ def test_where_the_estimator_matters_the_verdict_shows_both() -> None:
     total = verdicts("do2020", 1)["do2020.factor-vae-keeps-information"]
     assert "by the paper's estimate from 10,000 images it is" in total.reason
     assert not verdicts("do2020", 1)["do2020.rmig-order"].evidence.beside
+
+
+def test_the_other_estimate_is_of_the_stratum_that_decides() -> None:
+    """By the claim's own score the first method is the weakest, by the other one the second."""
+    own, other = {"vae": 0.2, "beta-vae": 0.9}, {"vae": 0.8, "beta-vae": 0.1}
+    designs = sweep(method=("vae", "beta-vae"), seed=range(4))
+    made = tables(designs, lambda run, noise: {"mig": own[run["method"]] + 0.01 * noise(), "sap": other[run["method"]]})
+    strata = tuple(Stratum(name, ({"method": name, "dataset": "dsprites"},)) for name in own)
+    asked = Claim(
+        "name", "paper", "", "", "", Region(0.5), value("mig"), strata, "every", beside=(("SAP", value("sap")),)
+    )
+    evidence = asked.test(made)
+    assert evidence.effect == pytest.approx(0.2, abs=0.05)
+    assert evidence.beside["SAP"].effect == pytest.approx(0.8)
 
 
 def test_what_is_judged_by_other_scores_says_so() -> None:

@@ -12,6 +12,7 @@ from hackle.claims.agreement import agreement, among_runs, over_models
 from hackle.claims.forms import above, claims_of
 from hackle.claims.measures import (
     best_difference,
+    change_at_the_best,
     difference,
     gap,
     least_best_difference,
@@ -111,6 +112,14 @@ def test_agreement_rests_on_the_runs_that_have_both_scores() -> None:
     assert (found.seeds, found.runs_per_seed) == (3, 4)
 
 
+def test_runs_of_every_strength_count() -> None:
+    designs = [*sweep(method="vae", seed=range(4)), *sweep(method="beta-vae", strength=[2.0, 4.0], seed=range(3))]
+    data = View(tables(designs, lambda run, noise: {"mig": noise()})).of("")
+    found = difference("mig").compute(data, ({"method": "vae"}, {"method": "beta-vae"}))
+    assert found is not None
+    assert (found.seeds, found.runs_per_seed) == (3, 3)
+
+
 def test_choosing_the_best_setting_seldom_finds_what_is_not_there() -> None:
     names = [f"set{number}" for number in range(80)]
     designs = [
@@ -128,19 +137,80 @@ def test_choosing_the_best_setting_seldom_finds_what_is_not_there() -> None:
     assert (np.array(chances) >= 0.95).mean() <= 0.08
 
 
-def test_best_means_best_by_the_judge() -> None:
+def test_the_change_is_at_what_the_judge_finds_best() -> None:
     designs = [
         *sweep(method="vae", seed=range(3)),
         *sweep(method="beta-vae", strength=[1.0, 2.0, 3.0], seed=range(3)),
     ]
 
-    def scores(run, noise):
-        return {"mig": -abs(run["strength"] - 2), "kl": run["strength"]} if run["strength"] > 0 else {"mig": 0, "kl": 0}
+    def scores(run: Run, noise: Callable[[], float]) -> dict[str, float]:
+        if run["method"] == "vae":
+            return {"mig": 0.0, "kl": 4.0}
+        return {"mig": -abs(run["strength"] - 2), "kl": 4.0 + run["strength"]}
 
     data = View(tables(designs, scores)).of("")
-    found = best_difference("kl", chosen_by="mig").compute(data, ({"method": "vae"}, {"method": "beta-vae"}))
+    found = change_at_the_best("kl", "mig").compute(data, ({"method": "vae"}, {"method": "beta-vae"}))
     assert found is not None
-    assert found.values == pytest.approx([2, 2, 2])
+    assert found.values == pytest.approx([0.5, 0.5, 0.5])
+    assert found.runs_per_seed == 4
+    assert found.widened
+
+
+def test_of_two_settings_that_are_nearly_as_good_the_change_is_no_more_than_that_of_either() -> None:
+    """By pseudo-values of the choice it was up to n − 1 times as much: one seed turns the choice of all the others."""
+    judged = {1.0: (0.50, 0.52, 0.48, 0.51, 0.49, 0.53), 2.0: (0.52, 0.49, 0.51, 0.48, 0.53, 0.50)}
+    designs = [*sweep(method="vae", seed=range(6)), *sweep(method="beta-vae", strength=[1.0, 2.0], seed=range(6))]
+
+    def scores(run: Run, noise: Callable[[], float]) -> dict[str, float]:
+        if run["method"] == "vae":
+            return {"mig": 0.4, "kl": 10.0}
+        return {"mig": judged[run["strength"]][run["seed"]], "kl": {1.0: 11.0, 2.0: 30.0}[run["strength"]]}
+
+    data = View(tables(designs, scores)).of("")
+    found = change_at_the_best("kl", "mig").compute(data, ({"method": "vae"}, {"method": "beta-vae"}))
+    assert found is not None
+    assert set(np.round(found.values, 9)) == {0.1, 2.0}
+    low, high = mean_of([found]).interval()
+    assert high - low > 1.0
+
+
+def test_what_a_seed_says_of_a_setting_has_no_part_in_choosing_it() -> None:
+    """Setting 2 is best in every seed but for the judge's word of the seed itself, which turns it to 1."""
+    judged = np.eye(5)
+    designs = [*sweep(method="vae", seed=range(5)), *sweep(method="beta-vae", strength=list(range(5)), seed=range(5))]
+
+    def scores(run: Run, noise: Callable[[], float]) -> dict[str, float]:
+        if run["method"] == "vae":
+            return {"mig": 0.0, "kl": 1.0}
+        own = judged[run["seed"], int(run["strength"])]
+        return {"mig": own + 0.01 * run["strength"], "kl": 3.0 if own else 2.0}
+
+    data = View(tables(designs, scores)).of("")
+    found = change_at_the_best("kl", "mig").compute(data, ({"method": "vae"}, {"method": "beta-vae"}))
+    assert found is not None
+    # Chosen by the same seeds it would be the setting that each seed itself calls best in one case of five.
+    assert found.values == pytest.approx([1.0] * 5)
+
+
+def test_a_setting_that_most_seeds_lack_is_not_the_best() -> None:
+    designs = [
+        *sweep(method="vae", seed=range(6)),
+        *sweep(method="beta-vae", strength=[1.0, 2.0], seed=range(6)),
+        *sweep(method="beta-vae", strength=3.0, seed=2),
+        *sweep(method="beta-vae", strength=4.0, seed=range(3)),
+    ]
+    best = {1.0: 0.2, 2.0: 0.3, 3.0: 0.9, 4.0: 0.5}
+
+    def scores(run: Run, noise: Callable[[], float]) -> dict[str, float]:
+        return {"mig": 0.0 if run["method"] == "vae" else best[run["strength"]]}
+
+    data = View(tables(designs, scores)).of("")
+    found = best_difference("mig").compute(data, ({"method": "vae"}, {"method": "beta-vae"}))
+    assert found is not None
+    assert mean_of([found]).effect == pytest.approx(0.5)
+    few = best_difference("mig").compute(data, ({"method": "vae"}, {"method": "beta-vae", "strength": 4.0}))
+    assert few is not None
+    assert few.values == pytest.approx([0.5] * 3)
 
 
 def test_a_gap_is_between_scores_of_one_run() -> None:

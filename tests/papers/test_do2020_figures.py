@@ -67,8 +67,10 @@ def test_samples_are_of_sampled_estimates(everything: Tables) -> None:
 
 
 def test_what_claims_say_of_dci_has_no_second_number(everything: Tables) -> None:
+    """Nor have claims on its weights one by those of standardised codes, which order models otherwise."""
     found = [one.claim for one in FIGURES["do2020-figure-6"](everything).comparisons]
-    assert {"do2020.jemmig-follows-informativeness", "do2020.jemmig-differs-from-dci"} <= set(found)
+    assert "do2020.jemmig-follows-informativeness" in found
+    assert "do2020.jemmig-differs-from-dci" not in found
     assert all(found)
 
 

@@ -287,33 +287,34 @@ class Claim:
         )
         if len(usable) < max(1, self.least_strata):
             return replace(about, runs_needed=self._planned(units), seeds_needed=self.seeds)
-        estimate, p, against = self._judged(list(usable.values()))
+        estimate, p, against, deciding = self._judged(list(usable.values()))
         low, high = estimate.interval()
         evidence = replace(about, effect=estimate.effect, low=low, high=high, p=p, against=against, estimate=estimate)
-        evidence = replace(evidence, beside=self._beside(data, list(usable)))
+        evidence = replace(evidence, beside=self._beside(data, [list(usable)[place] for place in deciding]))
         return self.with_need(evidence)
 
-    def _judged(self, strata: Sequence[Units]) -> tuple[Estimate, float, float]:
-        """The deciding estimate and its p-values: of the mean, or of the stratum that supports the claim least."""
+    def _judged(self, strata: Sequence[Units]) -> tuple[Estimate, float, float, list[int]]:
+        """The deciding estimate and its p-values, and of which strata it is: the mean of all, or that which supports the claim
+        least."""
         if self.combine == "mean":
             estimate = mean_of(strata)
-            return estimate, *self.region.chances(estimate)
+            return estimate, *self.region.chances(estimate), list(range(len(strata)))
         estimates = [mean_of([part]) for part in strata]
         chances = [self.region.chances(estimate) for estimate in estimates]
         weakest = max(range(len(estimates)), key=lambda i: (chances[i][0], -chances[i][1]))
         # One stratum can refute a claim about every stratum; supporting it takes all of them.
         p = chances[weakest][0] if len(strata) == len(self.strata) else 1.0
-        return estimates[weakest], p, min(1.0, len(strata) * chances[weakest][1])
+        return estimates[weakest], p, min(1.0, len(strata) * chances[weakest][1]), [weakest]
 
     def _beside(self, data: Data, names: Sequence[str]) -> dict[str, Estimate]:
-        """The effect by the other measures, of those that the strata with these names allow."""
+        """The effect by the other measures, of those that the strata with these names, which decide, allow."""
         strata = [stratum for stratum in self.strata if stratum.name in names]
         intervals = {}
         for words, measure in self.beside:
             units = [measure.compute(data, stratum.conditions) for stratum in strata]
             known = [part for part in units if part is not None and part.seeds > 1 and np.isfinite(part.values).all()]
             if len(known) == len(strata):
-                intervals[words] = self._judged(known)[0]
+                intervals[words] = mean_of(known)
         return intervals
 
     def _planned(self, units: dict[str, Units]) -> int:

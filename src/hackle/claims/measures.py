@@ -148,9 +148,13 @@ def between(change: Callable[..., Floats], number: Number, least: str = "") -> M
     """What `change` makes of a number under each condition, arrays of the means of each seed that all conditions have."""
 
     def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
-        sides = [by_seed(rows, number.of(data, rows)) for rows in data.matched(conditions, number.scores)]
+        frames = data.matched(conditions, number.scores)
+        sides = [by_seed(rows, number.of(data, rows)) for rows in frames]
         seeds = sorted(set.intersection(*(set(side.index) for side in sides)))
-        return Units(change(*(side[seeds].to_numpy() for side in sides)), len(sides)) if seeds else None
+        if not seeds:
+            return None
+        runs = sum(int(rows["seed"].isin(seeds).sum()) for rows in frames)
+        return Units(change(*(side[seeds].to_numpy() for side in sides)), runs / len(seeds))
 
     return Measure(compute, number.scores, number.curves, number.arrays, least)
 
@@ -199,20 +203,48 @@ def log_difference(score: str) -> Measure:
     return Measure(compute, (score,))
 
 
-def best_difference(score: str, chosen_by: str | None = None, relative: bool = False) -> Measure:
-    """The score of the second condition's best setting minus that of the first's, or their ratio minus 1.
+def best_difference(score: str) -> Measure:
+    """The score of the second condition's best setting, that with the highest mean, minus that of the first's.
 
-    The best setting is the one with the highest mean of `chosen_by`. Jackknifed over seeds, which removes most of the
-    selection bias of taking the best of many.
+    Jackknifed over seeds, which removes most of the selection bias of taking the best of many.
     """
-    judge = chosen_by or score
-    columns = tuple(dict.fromkeys((score, judge)))
-    change = (lambda before, after: after / before - 1) if relative else (lambda before, after: after - before)
 
     def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
-        return _of_the_best([data.matched(conditions, columns)], score, judge, change)
+        return _of_the_best([data.matched(conditions, [score])], score)
+
+    return Measure(compute, (score,))
+
+
+def change_at_the_best(score: str, chosen_by: str) -> Measure:
+    """The ratio of one score at the second condition's best setting, that with the highest mean of another, to that at the
+    first's, minus 1.
+
+    The settings are chosen for each seed by the other seeds. The jackknife would fail: where two settings are nearly as good,
+    leaving out a seed may turn the choice to one where the score is quite different, and it multiplies that turn by the number
+    of seeds.
+    """
+    columns = (score, chosen_by)
+
+    def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
+        frames = data.matched(conditions, columns)
+        seeds = _common_seeds(frames)
+        if len(seeds) < 2:
+            return None
+        sides = [_of_settings(rows[rows["seed"].isin(seeds)], columns) for rows in frames]
+        found = np.array([[_at_best_of_others(seed, *side) for side in sides] for seed in range(len(seeds))])
+        before, after = found[np.isfinite(found).all(axis=1)].T
+        runs = {run for rows in frames for run in rows.index}
+        # The seeds that choose overlap: the variance is that of leave-one-out cross-validation.
+        return Units(ratio_numbers(before, after), len(runs) / len(seeds), widened=True) if len(before) else None
 
     return Measure(compute, columns)
+
+
+def _at_best_of_others(seed: int, scored: Floats, judged: Floats) -> float:
+    """What a seed scores at the setting that the other seeds, and it, have and the others judge best; NaN without one."""
+    means = np.where(np.isfinite(scored[seed]), _known_means(np.delete(judged, seed, axis=0)), -np.inf)
+    best = int(means.argmax())
+    return float(scored[seed, best]) if np.isfinite(means[best]) else np.nan
 
 
 def least_best_difference(score: str) -> Measure:
@@ -226,7 +258,7 @@ def least_best_difference(score: str) -> Measure:
         rivals, mine = conditions
         pairs = [data.matched(({**rivals, "method": name}, mine), [score]) for name in several(rivals["method"])]
         known = [frames for frames in pairs if _common_seeds(frames)]
-        return _of_the_best(known, score, score, lambda before, after: after - before) if known else None
+        return _of_the_best(known, score) if known else None
 
     return Measure(compute, (score,), least="two seeds of a rival and of the method itself")
 
@@ -235,18 +267,16 @@ def _common_seeds(frames: Sequence[Frame]) -> list[int]:
     return sorted(set.intersection(*(set(rows["seed"]) for rows in frames)))
 
 
-def _of_the_best(
-    pairs: Sequence[Sequence[Frame]], score: str, judge: str, change: Callable[[float, float], float]
-) -> Units | None:
-    """The least change between the best settings of two frames of runs, of several such pairs; jackknifed over seeds."""
+def _of_the_best(pairs: Sequence[Sequence[Frame]], score: str) -> Units | None:
+    """The least difference between the best settings of two frames of runs, of several such pairs; jackknifed over seeds."""
     every = [rows for frames in pairs for rows in frames]
     seeds = _common_seeds(every)
     if len(seeds) < 2:
         return None
-    sides = [[_by_setting(rows[rows["seed"].isin(seeds)], score, judge) for rows in frames] for frames in pairs]
+    sides = [[_of_settings(rows[rows["seed"].isin(seeds)], [score])[0] for rows in frames] for frames in pairs]
 
     def statistic(kept: NDArray[np.intp]) -> float:
-        return min(change(*(_score_of_best(*(part[kept] for part in side)) for side in pair)) for pair in sides)
+        return min(float(np.subtract(*(_known_means(side[kept]).max() for side in pair[::-1]))) for pair in sides)
 
     runs = {run for rows in every for run in rows.index}
     return Units(jackknife(statistic, len(seeds)), len(runs) / len(seeds), widened=True)
@@ -285,20 +315,21 @@ def least_certain(values: Floats) -> Floats:
     return values[:, int((values.mean(axis=0) / errors).argmin())]
 
 
-def _by_setting(rows: Frame, score: str, judge: str) -> tuple[Floats, Floats]:
-    """The score and the score to choose by, as arrays (seeds, settings), NaN where a run is missing."""
-    table = rows.groupby(["seed", "setting"])[list(dict.fromkeys((score, judge)))].mean()
-    scored, judged = (table[name].unstack("setting").to_numpy(float) for name in (score, judge))
-    return scored, judged
+def _of_settings(rows: Frame, scores: Sequence[str]) -> list[Floats]:
+    """Each score as an array (seeds, settings), NaN where a run is missing, of settings that half of the seeds have, if there
+    are such: the mean of a few seeds is not compared with that of many."""
+    table = rows.groupby(["seed", "setting"])[list(scores)].mean()
+    found = [table[name].unstack("setting").to_numpy(float) for name in scores]
+    share = np.isfinite(found[0]).mean(axis=0)
+    return [values[:, share >= min(0.5, share.max())] for values in found]
 
 
-def _score_of_best(scored: Floats, judged: Floats) -> float:
-    """The mean score of the setting with the highest mean of the score to choose by."""
-    known = np.isfinite(judged) & np.isfinite(scored)
-    count = np.maximum(known.sum(axis=0), 1)
-    means = np.where(known.any(axis=0), np.where(known, judged, 0).sum(axis=0) / count, -np.inf)
-    best = int(means.argmax())
-    return float(np.where(known[:, best], scored[:, best], 0).sum() / count[best])
+def _known_means(values: Floats) -> Floats:
+    """The mean over the first axis of what is known; −∞ where nothing is."""
+    known = np.isfinite(values)
+    return np.where(
+        known.any(axis=0), np.where(known, values, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1), -np.inf
+    )
 
 
 INFORMATIVE = 0.05

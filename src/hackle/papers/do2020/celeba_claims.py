@@ -116,7 +116,7 @@ def _orders_pairs(name: str, where: str, on: str, models: Mapping[str, Condition
         where,
         f"On {on} MISJED is lowest for two informative codes, higher if one is noise and highest if both are, in FactorVAE and "
         "β-VAE.",
-        "smaller of the two steps of MISJED, in nats, in the model where it is smaller",
+        "smaller of the two steps of MISJED, in nats, in the model where the claim is weakest",
         above(STEP, by_run(Number(_smaller_step, scores=_MISJEDS)), every=models),
         **more,
     )

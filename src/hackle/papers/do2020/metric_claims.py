@@ -38,6 +38,8 @@ from hackle.papers.do2020.settings import BETAS, GAMMAS
 BOTH = runs(("beta-vae", "factor-vae"))
 HIGH_BETA = runs("beta-vae", (20.0, 50.0))
 STANDARDISED = "DCI of standardised codes and factors"
+"""Stands in for DCI of codes and factors as they are where that is a matter of what a Lasso predicts, which scales hardly
+change. Disentanglement and completeness are made of its weights, which they do, and have no stand-in."""
 
 
 def _above_the_lowest(score: str) -> Measure:
@@ -47,7 +49,13 @@ def _above_the_lowest(score: str) -> Measure:
         sweeps = [data.sweep(condition, (score,)) for condition in conditions]
         seeds = sorted(set.intersection(*(set(sweep.seeds.tolist()) for sweep in sweeps)))
         sides = [sweep.scores[score][np.isin(sweep.seeds, seeds)] for sweep in sweeps]
-        if len(seeds) < 2 or not all(np.isfinite(side).all() for side in sides):
+        # A setting that most seeds lack, since training diverged, is not compared with the others.
+        sides = [side[:, 2 * np.isfinite(side).sum(axis=0) >= len(side)] for side in sides]
+        if (
+            len(seeds) < 2
+            or not all(side.shape[1] for side in sides)
+            or not all(np.isfinite(side).all() for side in sides)
+        ):
             return None
         values = jackknife(lambda kept: sides[1][kept].mean() - sides[0][kept].mean(axis=0).min(), len(seeds))
         return Units(values, sum(side.shape[1] for side in sides), widened=True)
@@ -135,7 +143,6 @@ _OTHER_METRICS = (
             f"{score.upper()} is uncorrelated with DCI disentanglement and completeness.",
             f"rank correlation of {score.upper()}, in nats, with the two, without its sign, mean of both",
             below(TREND, _with_both_parts(score, _raw), BOTH),
-            instead=(STANDARDISED, _with_both_parts(score, _standardised)),
         )
         for score in ("rmig", "jemmig")
     ),
@@ -146,7 +153,6 @@ _OTHER_METRICS = (
             f"DCI {part} puts VAEs above some FactorVAEs.",
             f"DCI {part} of the VAE minus that of the FactorVAEs with the lowest",
             above(0.0, _above_the_lowest(_raw(part)), FACTOR, VAE),
-            instead=(STANDARDISED, _above_the_lowest(_standardised(part))),
         )
         for part in _PARTS
     ),
@@ -156,7 +162,6 @@ _OTHER_METRICS = (
         "DCI disentanglement and completeness do not order models alike.",
         "rank correlation of DCI disentanglement and completeness",
         below(0.5, agreement((_raw(_PARTS[0]), _raw(_PARTS[1]))), BOTH),
-        instead=(STANDARDISED, agreement((_standardised(_PARTS[0]), _standardised(_PARTS[1])))),
     ),
     *(
         claim(
@@ -165,7 +170,6 @@ _OTHER_METRICS = (
             f"DCI {part} favours β-VAEs with a high β.",
             f"rank correlation of β and DCI {part}",
             above(TREND, trend(_raw(part)), BETA),
-            instead=(STANDARDISED, trend(_standardised(part))),
         )
         for part in _PARTS
     ),
@@ -221,7 +225,7 @@ _OF_MEANS = (
         "Figure 20",
         "Correlations of the means of FactorVAE's and β-VAE's codes overstate how dependent the codes are.",
         "total correlation of a Gaussian with the correlations of means minus that with those of samples, in nats, in the "
-        "model where it is smaller",
+        "model where the claim is weakest",
         above(0.1, _TC_OF_MEANS, every={"FactorVAE": FACTOR_10, "β-VAE": BETA_10}),
     ),
     claim(

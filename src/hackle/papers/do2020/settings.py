@@ -24,9 +24,10 @@ _BATCH, _EPOCHS = 64, 300
 def settings(method: str, dataset: str, strength: float | None = None) -> Run:
     """Do & Tran 2020.
 
-    The weights are 50 for CelebA as stated, and for dSprites 10, the best of those they compare; the adversarial
-    autoencoder keeps 50, their "coefficient for the generator loss", as γ. Its encoder is deterministic. The
-    discriminator's Adam has the same moments as the autoencoder's. The likelihood is not given: Bernoulli, as Kim & Mnih's.
+    The weights are 50 for CelebA as stated. For dSprites none is: 10 is a guess, with which their β-VAEs score best and even
+    their worst FactorVAEs well. The adversarial autoencoder keeps 50, their "coefficient for the generator loss", as γ. Its
+    encoder is deterministic. The discriminator's Adam has the same moments as the autoencoder's. The likelihood is not given:
+    Bernoulli, as Kim & Mnih's.
     Epochs only count steps, their last, smaller batch too: batches are drawn with replacement. For CelebA they are those of the
     162,770 training images, while hackle trains on all 202,599 and crops them before resizing, where the paper only resizes.
     """

@@ -3,7 +3,7 @@ what transfers, and what disentanglement is good for.
 
 The paper reads "correlated" and "not correlated" off figures. Here scores are correlated if their rank correlation exceeds
 0.3, a correlation "vanishes" below that, and a way to choose settings is useful if it exceeds 0.5. Where the paper says that
-scores are not correlated, absolute values are averaged over metrics and data sets, so that opposite signs do not cancel. A
+metrics are not correlated, absolute values are averaged over pairs and data sets, so that opposite signs do not cancel. A
 label-free score tells settings apart if it does so in the same direction on all data sets, so its correlations are averaged
 over data sets first. Section 5.2, on total correlations, is in `total_correlation_claims`. Where there are no runs of 3D
 Shapes, those of its stand-in `rooms3d` count, and the verdict says so; the two are never mixed.
@@ -22,6 +22,7 @@ from hackle.claims.agreement import agreement, magnitude
 from hackle.claims.claim import Claim
 from hackle.claims.forms import Form, Strata, above, below, claims_of, within
 from hackle.claims.measures import least_best_difference
+from hackle.claims.statistics import Floats
 from hackle.claims.view import Condition, several
 from hackle.papers.locatello2019.settings import DATASETS, METHODS, STAND_IN, STRENGTHS
 from hackle.papers.locatello2019.transfer import (
@@ -82,7 +83,7 @@ _METRICS = (
         "three-metrics-agree",
         "Figures 5 and 6",
         "BetaVAE score, FactorVAE score and MIG are correlated with one another on every data set.",
-        "rank correlation of the two of them that agree least, on the data set where it is lowest",
+        "rank correlation of the two of them that agree least, on the data set where the claim is weakest",
         above(CORRELATED, agreement(*_IN_TRIO, of=np.min), every=sets()),
     ),
     claim(
@@ -94,7 +95,7 @@ _METRICS = (
     ),
 )
 
-_SHARE_OF_WINS = across(share_of_the_best_method, METRICS, datasets=2, span=(0, 1), bootstrapped=True)
+_SHARE_OF_WINS = across(share_of_the_best_method, METRICS, datasets=2, span=(1 / len(METHODS), 1), bootstrapped=True)
 _WHAT_MATTERS = (
     claim(
         "strength-over-method",
@@ -205,6 +206,13 @@ _OTHERS_ON_SCREAM, _ANNEALED_ON_SCREAM = (
     for methods in (tuple(method for method in METHODS if method != "annealed-vae"), "annealed-vae")
 )
 _ISOLATED = ("dci_disentanglement", "modularity")
+
+
+def _larger_of_two(correlations: Floats) -> float:
+    """Of the correlations of two scores, one after the other, the larger mean."""
+    return max(float(half.mean()) for half in np.array_split(correlations, 2))
+
+
 _DOWNSTREAM = (
     claim(
         "downstream-correlates",
@@ -216,9 +224,10 @@ _DOWNSTREAM = (
     claim(
         "downstream-isolated",
         "Figure 12",
-        "DCI disentanglement and modularity do not correlate with downstream accuracy.",
-        "rank correlation, without its sign, of the two with downstream accuracies, mean over tasks and data sets",
-        below(CORRELATED, agreement(*product(_ISOLATED, DOWNSTREAM), of=magnitude), mean=sets()),
+        "Neither DCI disentanglement nor modularity is correlated with increased downstream accuracy.",
+        "rank correlation with downstream accuracies, mean over tasks, of the one of the two for which it is larger, mean over "
+        "data sets",
+        below(CORRELATED, agreement(*product(_ISOLATED, DOWNSTREAM), of=_larger_of_two), mean=sets()),
     ),
     *(
         claim(
