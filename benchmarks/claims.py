@@ -4,6 +4,7 @@ verdicts on rank correlations err, and how far these are from the truth.
     python benchmarks/claims.py
     python benchmarks/claims.py --errors benchmarks/results/claims-errors.json --simulations 400
     python benchmarks/claims.py --tails benchmarks/results/claims-tails.json --simulations 20000
+    python benchmarks/claims.py --choices benchmarks/results/claims-choices.json --simulations 1000
 
 Errors are counted on tables in which the truth is the claim's bound: over models, pairs of scores with a rank correlation of
 0.5; along strengths, scores whose rank correlation with them over many seeds is 0.5. A verdict
@@ -24,9 +25,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from hackle.claims import CLAIMS, Claim, Region, Stratum, judge
+from hackle.claims import CLAIMS, Claim, Region, Stratum, View, judge
 from hackle.claims.agreement import agreement, over_models
-from hackle.claims.measures import Measure, trend
+from hackle.claims.measures import Measure, best_difference, change_at_the_best, trend
 from hackle.claims.statistics import LEVEL, correlations, mean_of
 from hackle.core.design import DEFAULTS
 from hackle.information.ranks import spearman
@@ -179,6 +180,56 @@ def tails(simulations: int) -> Iterator[dict[str, float | str]]:
         }
 
 
+def choices(simulations: int) -> Iterator[dict[str, float | str]]:
+    """The same shares where the best of some settings is compared with one that is as good as it, and where a score that no
+    setting changes is read at the best by another. Settings differ by `spread`, in deviations over seeds."""
+    rng = np.random.default_rng(0)
+    measures = {"best": best_difference("mig"), "at the best by another": change_at_the_best("kl", "mig")}
+    for settings, seeds, spread in product((6, 36), SEEDS, (0.0, 0.5, 2.0)):
+        quality = spread * rng.normal(size=(simulations, 1, settings))
+        quality -= quality.max(axis=2, keepdims=True)
+        scores = np.concatenate([np.zeros((simulations, 1, 1)), quality], axis=2) + rng.normal(
+            size=(simulations, seeds, settings + 1)
+        )
+        data = View(sets_of(scores, 10 + rng.normal(size=scores.shape))).of("")
+        for kind, measure in measures.items():
+            chances = []
+            for number in range(simulations):
+                sides = ({"method": method, "dataset": f"set{number}"} for method in ("vae", "beta-vae"))
+                found = measure.compute(data, tuple(sides))
+                assert found is not None
+                estimate = mean_of([found])
+                chances.append((estimate.chance_above(0.0), estimate.chance_below(0.0)))
+            low, high = (np.array(chances) <= LEVEL / 2).mean(axis=0)
+            yield {
+                "compared": kind,
+                "settings": settings,
+                "seeds": seeds,
+                "spread": spread,
+                "higher": float(low),
+                "lower": float(high),
+            }
+
+
+def sets_of(scores: np.ndarray, others: np.ndarray) -> Tables:
+    """A table of data sets with a VAE and β-VAEs each, of scores (data sets, seeds, settings), the VAE's first."""
+    number, seed, place = (values.ravel() for values in np.indices(scores.shape))
+    columns = {
+        "run": np.arange(scores.size).astype(str),
+        "dataset": pd.Categorical([f"set{one}" for one in number]),
+        "method": np.where(place == 0, "vae", "beta-vae"),
+        "strength": np.where(place == 0, np.nan, place),
+        "seed": seed,
+        "record": [f'{{"place": {one}, "seed": {two}}}' for one, two in zip(place, seed, strict=True)],
+    }
+    runs = usual(pd.DataFrame(columns), study="")
+    rows = [
+        runs.assign(metric=name, representation="mean", score=values.ravel(), protocol="made", scoring_seed=0)
+        for name, values in (("mig", scores), ("kl", others))
+    ]
+    return Tables(pd.concat(rows).reindex(columns=list(SCORE_COLUMNS)), runs.reindex(columns=list(RUN_COLUMNS)))
+
+
 def rank_pseudo_values(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """`over_models` of many tables at once: scores (tables, seeds, settings) to pseudo-values (tables, seeds)."""
 
@@ -208,11 +259,18 @@ def main() -> None:
     parser.add_argument(
         "--tails", type=Path, default=None, help="count errors of corrected tests, and write them to this file"
     )
+    parser.add_argument(
+        "--choices",
+        type=Path,
+        default=None,
+        help="count errors where the best setting is taken, and write them to this file",
+    )
     parser.add_argument("--simulations", type=int, default=400, help="tables of each design")
     options = parser.parse_args()
-    if options.errors is None and options.tails is None:
+    asked = ((options.errors, errors), (options.tails, tails), (options.choices, choices))
+    if all(path is None for path, _ in asked):
         judging()
-    for path, counted in ((options.errors, errors), (options.tails, tails)):
+    for path, counted in asked:
         if path is not None:
             write(path, options.simulations, counted(options.simulations))
 
