@@ -25,6 +25,24 @@ def test_a_studys_own_runs_are_preferred_and_others_serve_where_it_has_none() ->
     assert data.borrows({"method": "beta-vae"})
 
 
+def test_borrowed_runs_are_of_one_study_for_each_data_set_and_method() -> None:
+    """Of the same seed two studies have runs that were trained otherwise: they are not averaged."""
+    designs = [
+        *sweep(study="large", seed=range(3)),
+        *sweep(study="small", seed=range(2)),
+        *sweep(study="small", method="beta-vae", seed=range(2)),
+        *sweep(study="small", dataset="cars3d", seed=range(4)),
+    ]
+    made = tables(designs, lambda run, noise: {"mig": 0.1} if run["study"] == "large" else {"mig": 0.9, "sap": 0.5})
+    data = View(made).of("mine")
+    rows = data.rows({"method": ("vae", "beta-vae"), "dataset": ("dsprites", "cars3d")}, ["mig"])
+    lent = rows.astype(str).groupby(["dataset", "method"])["study"].unique().map(list).to_dict()
+    assert lent == {("cars3d", "vae"): ["small"], ("dsprites", "beta-vae"): ["small"], ("dsprites", "vae"): ["large"]}
+    assert len(data.rows({"method": "vae", "dataset": "dsprites"}, ["mig"])) == 3
+    # Of those that have the score that is asked for.
+    assert set(data.rows({"method": "vae", "dataset": "dsprites"}, ["sap"])["study"]) == {"small"}
+
+
 def test_one_protocol_serves_all_claims_of_a_study() -> None:
     def scores(run, noise):
         return {"mig/mean/yang2020": 0.1, "mig/mean/locatello2019": 0.2, "sap/mean/locatello2019": 0.3}

@@ -19,7 +19,7 @@ from hackle.figures.words import FACTORS
 from hackle.papers.locatello2019.study import locatello2019
 from hackle.papers.locatello2020.settings import ONE
 from hackle.papers.locatello2020.study import locatello2020
-from hackle.papers.schott2022.claims import LOSS, beyond
+from hackle.papers.schott2022.claims import LOSS, above_loss, weakest
 from hackle.papers.trauble2021.claims import ARRAY, excess
 from hackle.store import Store, merge, read
 from hackle.store.tables import Outcome, Tables
@@ -156,7 +156,7 @@ def test_no_extrapolation_is_decided_by_the_method_whose_failure_is_least_certai
         assert found.verdict == verdict, found.reason
         assert found.evidence.effect == pytest.approx(ada, abs=0.02)
         alone = replace(made, runs=made.runs[made.runs["method"] == "beta-vae"])
-        assert claim.test(alone).effect == pytest.approx(0.6, abs=0.02)
+        assert claim.test(alone).estimate is None
 
 
 def test_that_all_fail_is_seldom_found_where_one_method_loses_only_as_much_as_is_allowed() -> None:
@@ -164,8 +164,8 @@ def test_that_all_fail_is_seldom_found_where_one_method_loses_only_as_much_as_is
     rng = np.random.default_rng(0)
     wrong = 0
     for _ in range(1000):
-        losses = np.stack([0.3 + 0.01 * rng.normal(size=5), LOSS + 0.3 * rng.normal(size=5)], axis=1)
-        wrong += mean_of([beyond(losses)]).chance_above(LOSS) < 0.05
+        losses = [0.3 + 0.01 * rng.normal(size=5), LOSS + 0.3 * rng.normal(size=5)]
+        wrong += mean_of([weakest(losses, above_loss)]).chance_above(LOSS) < 0.05
     assert wrong / 1000 == pytest.approx(0.05, abs=0.02)
 
 

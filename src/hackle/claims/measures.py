@@ -233,7 +233,7 @@ def change_at_the_best(score: str, chosen_by: str) -> Measure:
         sides = [_of_settings(rows[rows["seed"].isin(seeds)], columns) for rows in frames]
         found = np.array([[_at_best_of_others(seed, *side) for side in sides] for seed in range(len(seeds))])
         before, after = found[np.isfinite(found).all(axis=1)].T
-        runs = {run for rows in frames for run in rows.index}
+        runs = {run for rows in frames for run in rows.index[rows["seed"].isin(seeds)]}
         # The seeds that choose overlap: the variance is that of leave-one-out cross-validation.
         return Units(ratio_numbers(before, after), len(runs) / len(seeds), widened=True) if len(before) else None
 
@@ -278,7 +278,7 @@ def _of_the_best(pairs: Sequence[Sequence[Frame]], score: str) -> Units | None:
     def statistic(kept: NDArray[np.intp]) -> float:
         return min(float(np.subtract(*(_known_means(side[kept]).max() for side in pair[::-1]))) for pair in sides)
 
-    runs = {run for rows in every for run in rows.index}
+    runs = {run for rows in every for run in rows.index[rows["seed"].isin(seeds)]}
     return Units(jackknife(statistic, len(seeds)), len(runs) / len(seeds), widened=True)
 
 

@@ -196,8 +196,8 @@ class View:
 
 
 class Data:
-    """The runs for a study: for each condition its own if there are any, else those of other studies. All scores are
-    under one protocol, since scores under different protocols are not comparable."""
+    """The runs for a study: for each condition its own if there are any, else those of another one. All scores are under one
+    protocol, since scores under different protocols are not comparable."""
 
     def __init__(self, view: View, study: str) -> None:
         self.view = view
@@ -247,9 +247,22 @@ class Data:
         return self._masks[key, value]
 
     def _fitting(self, wanted: Condition) -> NDArray[Any]:
-        """Mask of the runs that meet a condition: the study's own, or all if it has none."""
+        """Mask of the runs that meet a condition: the study's own, or those of others if it has none."""
         fit = np.logical_and.reduce([np.ones(len(self.runs), bool), *(self._mask(*item) for item in wanted.items())])
         return fit & self._own if (fit & self._own).any() else fit
+
+    def _of_one_study(self, fit: NDArray[Any]) -> NDArray[Any]:
+        """Of borrowed runs those of one study, for each data set and method the one that has most: others train otherwise, and
+        runs of one seed would be averaged. The study's own stay."""
+        if not fit.any() or (fit & self._own).any():
+            return fit
+        places = np.flatnonzero(fit)
+        rows = self.runs.iloc[places][["dataset", "method", "study"]].astype(str)
+        counts = rows.groupby(["dataset", "method", "study"]).size()
+        lenders = counts.groupby(level=["dataset", "method"]).idxmax()
+        kept = np.zeros_like(fit)
+        kept[places] = pd.MultiIndex.from_frame(rows).isin(list(lenders))
+        return kept
 
     def borrows(self, condition: Condition) -> bool:
         """Whether the runs of a condition come from other studies."""
@@ -264,7 +277,7 @@ class Data:
             keep = self._fitting(wanted)
             if columns:
                 keep &= np.logical_or.reduce([np.isfinite(self.scored(name)) for name in columns])
-            places = np.flatnonzero(keep)
+            places = np.flatnonzero(self._of_one_study(keep))
             if longest and len(places):
                 dataset, steps = self._datasets[places], self.runs["steps"].to_numpy(float)[places]
                 most = np.zeros(self._datasets.max() + 1)
