@@ -31,6 +31,8 @@ RNG = np.random.default_rng(0)
         (np.arange(200) % 40, "ordinal"),
         (np.arange(200) % 41, "continuous"),
         ([str(value) for value in np.arange(30) / 7], "continuous"),
+        # Names, of which Python would read 11 and 120.
+        (["1_1", "1_20"] * 20, "categorical"),
     ],
 )
 def test_kinds_are_guessed_by_the_rule(values: Any, kind: str) -> None:
@@ -108,8 +110,9 @@ def test_columns_that_number_or_name_the_rows_are_known() -> None:
         "file": np.array(["a", "b", "c", "d"]),
         "shape": np.array(["a", "b", "b", "d"]),
         "size": np.array(["1", "2", "3", "4"]),
+        "take": np.array(["1_1", "1_2", "2_1", "2_2"]),
     }
-    assert row_numbers(columns) == ["Unnamed: 0", "id", "Row", "file"]
+    assert row_numbers(columns) == ["Unnamed: 0", "id", "Row", "file", "take"]
     assert row_numbers({"sample": np.arange(1, 5)}, first=True) == ["sample"]
     assert row_numbers({"sample": np.arange(2, 6)}, first=True) == []
 

@@ -243,7 +243,10 @@ def _read(name: str, column: NDArray, kind: str) -> Column:
 
 
 def _numbers(texts: NDArray) -> NDArray:
-    """Texts that are all numbers as numbers, since as texts 10 would sort before 2."""
+    """Texts that are all numbers as numbers, since as texts 10 would sort before 2. A text such as 1_20, of which Python
+    would read 120, is a name."""
+    if (np.char.find(texts, "_") >= 0).any():
+        return texts
     for kind in (np.int64, np.float64):
         try:
             return texts.astype(kind)
