@@ -119,6 +119,31 @@ def test_data_sets_with_other_numbers_of_seeds_are_asked_for_apart(tmp_path: Pat
     assert rest == ["hackle study merge study study-2-seeds", "hackle claims study", "hackle report study"]
 
 
+def test_parts_of_ones_own_are_in_the_commands(tmp_path: Path) -> None:
+    runs = yang2020(seeds=1, steps=50, datasets=["dsprites"])
+    folder = stored(tmp_path / "study", "yang2020", runs, ("yang2020",), ("mig",))
+    row = {
+        "representation": "mean",
+        "better": "higher",
+        "score": 0.5,
+        "protocol": "yang2020",
+        "seed": 0,
+        "seconds": 0.1,
+    }
+    row |= {"low": np.nan, "high": np.nan, "reference": np.nan, "metric": "spread"}
+    with Store.create_or_open(folder) as store:
+        for run in runs:
+            note = f"few points [few]\nspread is a metric of {Path.cwd()}/my files/mine.py, source 00ff00ff [own]"
+            store.extend(Outcome(run, "done", scores=[{**row, "note": note}]))
+    (line, *rest) = command_lines(
+        read(folder), "study", "mine.py", "hackle report study --claims mine.py --figures mine.py"
+    )
+    assert shlex.split(line)[-1] == "mig,my files/mine.py:spread"
+    assert rest == ["hackle claims study --claims mine.py", "hackle report study --claims mine.py --figures mine.py"]
+    (_, *rest) = command_lines(read(folder), "study", "mine.py")
+    assert rest == ["hackle claims study --claims mine.py", "hackle report study --claims mine.py"]
+
+
 def test_what_goes_without_saying_is_not_said(tmp_path: Path) -> None:
     fast = tuple(
         metric.rows[0].name
