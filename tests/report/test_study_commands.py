@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,28 @@ def test_a_study_of_ones_own_is_asked_for_by_what_its_folder_says(
     assert line == (
         "hackle study run my_warm_ups.py:warm_ups --out study --protocols kim2018 --metrics mig --fraction 0.5"
     )
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "others", "expected"),
+    [
+        ("--seeds 2", (), "--seeds 2"),
+        ("--seeds 1", (1, 2), "--seeds 3"),
+        ("--seeds 3-4", (5,), "--seeds 3-5"),
+        ("", (), ""),
+        ("", (10, 11), "--seeds 12"),
+    ],
+)
+def test_merged_seeds_are_asked_for_too(
+    tmp_path: Path, asked: list[Any], asked_for: str, others: tuple[int, ...], expected: str
+) -> None:
+    folder = tmp_path / "study"
+    main(f"study run yang2020 --datasets dsprites --methods vae --out {folder} {asked_for}".split())
+    ((_, runs, *_),) = asked
+    stored(folder, "yang2020", [*runs, *(replace(runs[0], seed=seed) for seed in others)], ("yang2020",), ("mig",))
+    (line, *_) = command_lines(read(folder), str(folder))
+    words = [] if "--seeds" not in line else shlex.split(line)[(at := shlex.split(line).index("--seeds")) : at + 2]
+    assert " ".join(words) == expected
 
 
 def test_data_sets_with_other_numbers_of_seeds_are_asked_for_apart(tmp_path: Path) -> None:

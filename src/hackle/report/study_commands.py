@@ -61,13 +61,25 @@ def _words(options: dict[str, Any]) -> Iterable[str]:
 
 def _selections(name: str, tables: Tables, wanted: Wanted | None) -> list[dict[str, Any]]:
     """The options that choose the runs; several times if data sets differ in their number of seeds, the most first."""
+    runs: Frame = tables.runs[tables.runs["study"] == name]
     if wanted is not None and wanted.study == name:
-        return [dict(wanted.options)]
+        return [{**wanted.options, "seeds": _seeds(wanted, runs)}]
     if name not in STUDIES:
         return [{}]
-    runs: Frame = tables.runs[tables.runs["study"] == name]
     seeds: Frame = runs["dataset"].map(runs.groupby("dataset", observed=True)["seed"].nunique()).astype(int)
     return [_selection(name, runs[seeds == count]) for count in sorted(seeds.unique(), reverse=True)]
+
+
+def _seeds(wanted: Wanted, runs: Frame) -> Any:
+    """The seeds that were last asked for, or more where others are stored, which were asked for before or came by a merge."""
+    told, asked = wanted.options.get("seeds"), runs["run"].isin(list(wanted.runs))
+    seeds, noted = set(map(int, runs["seed"])), set(map(int, runs.loc[asked, "seed"]))
+    if (given := re.fullmatch(r"(?:(\d{1,9})-)?(\d{1,9})", str(told))) is not None:
+        noted = set(range(int(given[1] or 0), int(given[2]) + bool(given[1])))
+    if seeds <= noted or (told is not None and given is None):
+        return told
+    first, last = min(seeds | noted), max(seeds | noted)
+    return f"{first}-{last}" if first else last + 1
 
 
 def _selection(name: str, runs: Frame) -> dict[str, Any]:
