@@ -65,6 +65,23 @@ def test_a_score_under_another_protocol_is_read_where_a_claim_names_it() -> None
     assert data.lacks({"method": "vae"}, ["mig under kim2018"], (), ()) == ["no score mig under kim2018 of vae"]
 
 
+def test_a_condition_may_name_any_number_of_the_records() -> None:
+    """Those that vary are columns of the results, of which a condition may name any; one value is no reason to refuse it."""
+    rates = [{"optimiser": {"learning_rate": rate, "beta1": 0.5}} for rate in (0.1, 0.2)]
+    data = View(tables(sweep(seed=range(3), fields=rates), lambda run, noise: {"mig": 0.1})).of("")
+    assert len(data.rows({"method": "vae"}, ["mig"])) == 6
+    assert len(data.rows({"method": "vae", "learning_rate": 0.2, "beta1": 0.5}, ["mig"])) == 3
+    assert len(data.rows({"learning_rate": (0.1, 0.2)}, ["mig"])) == 6
+    assert data.lacks({"learning_rate": 0.3}, ["mig"], (), ()) == ["no runs of any method, learning_rate 0.3"]
+
+
+def test_a_condition_on_what_no_run_has_is_met_by_none_and_says_so() -> None:
+    data = View(tables(sweep(seed=range(3)), lambda run, noise: {"mig": 0.1})).of("")
+    assert not len(data.rows({"methd": "vae"}, ["mig"]))
+    (words,) = data.lacks({"methd": "vae"}, ["mig"], (), ())
+    assert words.startswith("no runs of any method, methd vae (no run has a column 'methd'; did you mean method?")
+
+
 def test_scores_of_several_scoring_seeds_are_averaged() -> None:
     made = tables(sweep(seed=[0]), lambda run, noise: {"mig": 0.1})
     again = made.scores.assign(score=0.3, scoring_seed=1)

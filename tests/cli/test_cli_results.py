@@ -97,6 +97,7 @@ def test_reasons_tell_the_claim_and_what_to_run(tmp_path: Path, capsys: pytest.C
     at = next(
         number for number, line in enumerate(lines) if line.startswith(" mig-vae-10-dsprites  holds  Figure 1 · p ")
     )
+    assert " after correction over 1 claim · " in lines[at]
     assert lines[at].endswith(" · 1 of 1 strata · 12 runs · 300,000 steps, float32, protocol yang2020")
     assert lines[at + 1] == f"    {sentence}"
     assert lines[at + 2].startswith("    fall of MIG from σ = 0 to 0.9 is 0.1")

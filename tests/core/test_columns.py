@@ -31,6 +31,9 @@ RNG = np.random.default_rng(0)
         (np.arange(200) % 40, "ordinal"),
         (np.arange(200) % 41, "continuous"),
         ([str(value) for value in np.arange(30) / 7], "continuous"),
+        # Names, of which Python would read 11 and 120.
+        (["1_1", "1_20"] * 20, "categorical"),
+        (["1", "one"] * 20, "categorical"),
     ],
 )
 def test_kinds_are_guessed_by_the_rule(values: Any, kind: str) -> None:
@@ -108,10 +111,33 @@ def test_columns_that_number_or_name_the_rows_are_known() -> None:
         "file": np.array(["a", "b", "c", "d"]),
         "shape": np.array(["a", "b", "b", "d"]),
         "size": np.array(["1", "2", "3", "4"]),
+        "take": np.array(["1_1", "1_2", "2_1", "2_2"]),
     }
-    assert row_numbers(columns) == ["Unnamed: 0", "id", "Row", "file"]
+    assert row_numbers(columns) == ["Unnamed: 0", "id", "Row", "file", "take"]
     assert row_numbers({"sample": np.arange(1, 5)}, first=True) == ["sample"]
     assert row_numbers({"sample": np.arange(2, 6)}, first=True) == []
+
+
+SLIPS = [
+    (["1", "2", "?", "2"], "has '[?]' in row 2, counted from 0, among numbers"),
+    (["0.25", "0.5", "9,75", "1.0"], "has the decimal comma of '9,75' in row 2"),
+    (["0,25", "0,5", "0,75", "1"], "has the decimal comma of '0,25' in row 0"),
+]
+
+
+@pytest.mark.parametrize(("texts", "words"), SLIPS)
+def test_a_slip_among_numbers_makes_neither_classes_nor_names_of_them(texts: list[str], words: str) -> None:
+    table = columns_of({"angle": texts}, "factors")
+    assert row_numbers(table) == []
+    with pytest.raises(FactorError, match=f"factor angle {words}.*: mend such cells, .* its kind is categorical"):
+        read_columns(table)
+    with pytest.raises(FactorError, match=f"factor angle {words}"):
+        read_columns(table, {"angle": "continuous"})
+    with pytest.raises(FactorError, match=f"column angle of the codes {words}.*: mend such cells"):
+        read_numbers(table, "codes")
+    (said,) = read_columns(table, {"angle": "categorical"})
+    assert said.values.tolist() == texts
+    assert row_numbers({"id": np.array(["01", "02", "03", "3b"])}) == ["id"]
 
 
 def test_wrong_tables_are_refused() -> None:

@@ -24,6 +24,7 @@ from hackle.datasets.source import DataError
         ("0.25,0.5\n0.1,0.2\n", "has no line of names: its first line holds the number 0.25"),
         ("ball,1.5\nbox,2.5\n", "has no line of names: its first line holds the number 1.5"),
         ("-1,2\n0,1\n", "has no line of names: its first line holds the number -1"),
+        ("file,x,x\n0.png,1,2\n", "has two columns called 'x'; expected names that differ: rename one"),
         ("3,0\n1,2\n", "has no line of names: its first line holds the number 3"),
         pytest.param(f"x\n{'a' * 200_000}\n", "field larger than field limit", id="endless cell"),
         ("h\xf6he\n1\n", "cannot be read as a table with commas in UTF-8"),

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 import struct
 import tempfile
 import zlib
@@ -231,6 +233,24 @@ def test_what_becomes_of_sixteen_bits_in_colour_and_of_twelve_is_said(
     Image.fromarray(np.array([[0, 4095]], np.uint16)).save(tmp_path / "dark" / "a.png")
     load(tmp_path / "dark")
     assert "the brightest value being 16 of 255" in capsys.readouterr().err
+
+
+def test_a_folder_that_may_not_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its pictures would be missing without a word. Root may read every folder, so the system's answer is made up."""
+    (tmp_path / "closed").mkdir()
+    for path in (tmp_path / "0.png", tmp_path / "closed" / "1.png"):
+        Image.new("L", (16, 16)).save(path)
+    assert len(load(tmp_path).factors) == 2
+    scan = os.scandir
+
+    def scandir(path: str | Path) -> object:
+        if Path(path).name == "closed":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(DataError, match=r"closed cannot be read \(Permission denied\): change its permissions"):
+        load(tmp_path)
 
 
 def test_a_folder_without_pictures_is_refused(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from figures import tables as made
 from hackle.claims import CLAIMS, judge
 from hackle.core.parts import PartError
 from hackle.figures import FIGURES, Exhibit, Panel, Runs, Selected, panels
+from hackle.figures.drawing import FigureError
 from hackle.figures.exhibit import shades
 from hackle.figures.panels import Lacking, curves, scatter, swarm
 from hackle.figures.selection import select
@@ -218,6 +219,22 @@ def test_a_claim_that_there_is_not_is_named(sweep: Tables) -> None:
     with pytest.raises(PartError, match=r"no claim 'lab-notes.nothing'"):
         item(sweep)
     assert not item(sweep, judged={}).comparisons
+
+
+@pytest.mark.parametrize(
+    ("where", "arguments", "words"),
+    [
+        ({}, ("mgi", "method"), "'mgi'"),
+        ({}, ("mig", "methd"), "'methd'"),
+        ({"datset": "dsprites"}, ("mig", "method"), "'datset'"),
+    ],
+)
+def test_a_column_that_there_is_not_is_named(sweep: Tables, where, arguments, words: str) -> None:
+    item = exhibit(Runs(("mig",), {"method": "vae", **where}), panels(swarm, *arguments))
+    with pytest.raises(
+        FigureError, match=f"the figure lab-notes-figure-1 asks for {words}, .* expected one of dataset, "
+    ):
+        item(sweep)
 
 
 def test_an_axis_that_holds_a_value_keeps_its_own_ends(sweep: Tables) -> None:

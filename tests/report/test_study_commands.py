@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,28 @@ def test_a_study_of_ones_own_is_asked_for_by_what_its_folder_says(
     )
 
 
+@pytest.mark.parametrize(
+    ("asked_for", "others", "expected"),
+    [
+        ("--seeds 2", (), "--seeds 2"),
+        ("--seeds 1", (1, 2), "--seeds 3"),
+        ("--seeds 3-4", (5,), "--seeds 3-5"),
+        ("", (), ""),
+        ("", (10, 11), "--seeds 12"),
+    ],
+)
+def test_merged_seeds_are_asked_for_too(
+    tmp_path: Path, asked: list[Any], asked_for: str, others: tuple[int, ...], expected: str
+) -> None:
+    folder = tmp_path / "study"
+    main(f"study run yang2020 --datasets dsprites --methods vae --out {folder} {asked_for}".split())
+    ((_, runs, *_),) = asked
+    stored(folder, "yang2020", [*runs, *(replace(runs[0], seed=seed) for seed in others)], ("yang2020",), ("mig",))
+    (line, *_) = command_lines(read(folder), str(folder))
+    words = [] if "--seeds" not in line else shlex.split(line)[(at := shlex.split(line).index("--seeds")) : at + 2]
+    assert " ".join(words) == expected
+
+
 def test_data_sets_with_other_numbers_of_seeds_are_asked_for_apart(tmp_path: Path) -> None:
     runs = [*yang2020(seeds=2, steps=50, datasets=["cars3d"]), *yang2020(seeds=3, steps=50, datasets=["dsprites"])]
     stored(tmp_path / "study", "yang2020", runs, ("yang2020",), ("mig",))
@@ -117,6 +140,31 @@ def test_data_sets_with_other_numbers_of_seeds_are_asked_for_apart(tmp_path: Pat
     assert most.startswith("hackle study run yang2020 --out study --seeds 3 --steps 50 --datasets dsprites ")
     assert fewer.startswith("hackle study run yang2020 --out study-2-seeds --seeds 2 --steps 50 --datasets cars3d ")
     assert rest == ["hackle study merge study study-2-seeds", "hackle claims study", "hackle report study"]
+
+
+def test_parts_of_ones_own_are_in_the_commands(tmp_path: Path) -> None:
+    runs = yang2020(seeds=1, steps=50, datasets=["dsprites"])
+    folder = stored(tmp_path / "study", "yang2020", runs, ("yang2020",), ("mig",))
+    row = {
+        "representation": "mean",
+        "better": "higher",
+        "score": 0.5,
+        "protocol": "yang2020",
+        "seed": 0,
+        "seconds": 0.1,
+    }
+    row |= {"low": np.nan, "high": np.nan, "reference": np.nan, "metric": "spread"}
+    with Store.create_or_open(folder) as store:
+        for run in runs:
+            note = f"few points [few]\nspread is a metric of {Path.cwd()}/my files/mine.py, source 00ff00ff [own]"
+            store.extend(Outcome(run, "done", scores=[{**row, "note": note}]))
+    (line, *rest) = command_lines(
+        read(folder), "study", "mine.py", "hackle report study --claims mine.py --figures mine.py"
+    )
+    assert shlex.split(line)[-1] == "mig,my files/mine.py:spread"
+    assert rest == ["hackle claims study --claims mine.py", "hackle report study --claims mine.py --figures mine.py"]
+    (_, *rest) = command_lines(read(folder), "study", "mine.py")
+    assert rest == ["hackle claims study --claims mine.py", "hackle report study --claims mine.py"]
 
 
 def test_what_goes_without_saying_is_not_said(tmp_path: Path) -> None:

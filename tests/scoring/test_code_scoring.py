@@ -198,6 +198,12 @@ def test_tables_that_name_their_rows_in_another_order_are_refused(head: str, oth
         ({"factors": FACTORS[:, :0]}, "expected a row for each sample, a column for each factor"),
         ({"logvars": CODES[:, :2]}, r"logvars have shape \(900, 2\) and codes \(900, 3\)"),
         ({"metrics": "migg"}, "did you mean mig"),
+        (
+            {"metrics": "mig,rmig"},
+            "rmig is a score of the metric interpretability, which gives rmig, posterior_modularity: name",
+        ),
+        ({"metrics": "dci_completeness"}, "dci_completeness is a score of the metric dci, "),
+        ({"metrics": "sepin@3"}, "sepin@3 is a score of the metric separability, "),
         ({"metrics": "reconstruction"}, "reconstruction needs"),
         ({"metrics": "kl"}, "kl needs"),
         ({"factor_bins": 1}, "factor_bins is 1; expected 2 or more"),

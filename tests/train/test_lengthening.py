@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -17,6 +18,7 @@ from hackle.objectives import VAE, AnnealedVAE, BetaVAE
 from hackle.objectives.vae import Autoencoder, autoencoder_phase, evidence
 from hackle.train import TrainingError, fit
 from hackle.train.fleet import Fleet
+from hackle.train.folder import DataChanged
 from hackle.train.lengthening import depends_on_steps
 from hackle.train.model import Model
 from train.test_fleet import small_run
@@ -50,6 +52,24 @@ def test_a_lengthened_run_has_the_weights_of_an_uninterrupted_one(
     assert before.run == run
     assert all(torch.equal(value, before.weights()[name]) for name, value in first.weights().items())
     assert [row["step"] for row in curves(out / "steps-6")] == ["3", "6"]
+
+
+def test_images_of_ones_own_that_have_changed_since_are_told(tmp_path: Path) -> None:
+    """Of a path the record says nothing but the name, and weights of two sets of images would be those of no run."""
+    path, out = tmp_path / "blocks.npz", tmp_path / "run"
+    images = np.random.default_rng(0).integers(0, 256, (16, 16, 16, 1), dtype=np.uint8)
+    np.savez(path, images=images)
+    run = small_run(VAE(), steps=2, dataset=str(path))
+    quiet(run, out, None)
+    quiet(replace(run, steps=3), out, None)
+    noted = json.loads((out / "run.json").read_text())["data"]
+    np.savez(path, images=255 - images)
+    for steps in (4, 5):
+        with pytest.warns(DataChanged, match=r"blocks\.npz has changed since .*run was begun: .* choose another out"):
+            quiet(replace(run, steps=steps), out, None)
+    assert json.loads((out / "run.json").read_text())["data"] == noted
+    np.savez(path, images=images)
+    quiet(replace(run, steps=6), out, None)
 
 
 def test_twice_with_an_interruption_and_scores_that_are_set_aside(

@@ -130,7 +130,8 @@ def test_wrong_images_are_refused(model: Model) -> None:
         ((5, 16, 16), "images[..., None]"),
         ((5, 1, 16, 16), "numpy.moveaxis(images, 1, -1)"),
         ((5, 16, 16, 3), "images.mean(-1, keepdims=True)"),
-        ((5, 32, 32, 1), "resize=16"),
+        ((5, 32, 32, 1), "hackle.load(…, resize=16)"),
+        ((5, 32, 32, 1), "+resize=16 after a data set's name on the command line"),
     ],
 )
 def test_what_brings_images_to_the_shape_of_a_model_is_said(model: Model, shape: Any, remedy: str) -> None:

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from hackle.claims.statistics import Floats
 from hackle.core.design import CONFIGURATION, DEFAULTS, DESIGN, REGIMES, USUAL, as_column
 from hackle.core.method import Method, about
-from hackle.core.parts import parts_of
+from hackle.core.parts import nearest, parts_of
 from hackle.store.blobs import usable
-from hackle.store.records import setting_numbers
-from hackle.store.tables import Tables, correlation_constant
+from hackle.store.records import setting_numbers, swept_fields
+from hackle.store.tables import SCORE_COLUMNS, Tables, correlation_constant
 
 Frame = Any
 Column = Any
@@ -133,6 +133,20 @@ class View:
         return done.assign(setting=setting_numbers(done)).drop(columns="record")
 
     @cached_property
+    def fields(self) -> Frame:
+        """The numbers in the records of these runs by the names that results give to those that vary, such as `beta`."""
+        runs: Frame = self.tables.runs.drop_duplicates("run")
+        fields: Frame = swept_fields(runs, SCORE_COLUMNS, every=True)
+        fields = fields.assign(**swept_fields(runs, SCORE_COLUMNS))
+        return fields.set_axis(runs["run"]).reindex(self.runs.index)
+
+    def column(self, name: str) -> Column | None:
+        """What a condition is about: a column of the design or a number in the records; None if no run has it."""
+        if name in self.runs:
+            return self.runs[name]
+        return self.fields.get(name)
+
+    @cached_property
     def _codes(self) -> tuple[NDArray[Any], NDArray[Any], list[str], NDArray[Any], list[str]]:
         """For each row of scores: its run's position, its score's index with all names, its protocol's index with all
         names."""
@@ -241,9 +255,12 @@ class Data:
 
     def _mask(self, key: str, value: Any) -> NDArray[Any]:
         if (key, value) not in self._masks:
-            column = self.runs[key]
-            same = column.isin(value) if isinstance(value, tuple) else column == value
-            self._masks[key, value] = same.to_numpy(bool)
+            column = self.view.column(key)
+            if column is None:
+                same = np.zeros(len(self.runs), bool)
+            else:
+                same = (column.isin(value) if isinstance(value, tuple) else column == value).to_numpy(bool)
+            self._masks[key, value] = same
         return self._masks[key, value]
 
     def _fitting(self, wanted: Condition) -> NDArray[Any]:
@@ -365,9 +382,12 @@ class Data:
         return [f"no {name} of {describe(condition)}{more}" for name, more in absent.items()]
 
     def _passed_over(self, condition: Condition) -> str:
-        """In words, how runs that a condition names differ from the usual settings that it leaves unnamed; "" where there
-        are none."""
+        """In words, how runs that a condition names differ from the usual settings that it leaves unnamed, or that none has
+        what it names; "" where neither is so."""
         told = _columns(condition)
+        if unknown := [key for key in told if self.view.column(key) is None]:
+            hint = nearest(unknown[0], [*DESIGN, *self.view.fields]).rstrip(".")
+            return f" (no run has a column {unknown[0]!r}; {hint})"
         near = self._fitting(told)
         usual = {key: value for key, value in complete(condition).items() if key not in told}
         words = lambda values: " or ".join(sorted({str(value) or "none" for value in values}))  # noqa: E731

@@ -148,7 +148,11 @@ def _print_reasons(console: Terminal, paper: str, judgements: Sequence[Judgement
     console.print(Text(paper, "italic"))
     for judgement in judgements:
         name, verdict, where, *_, chance, share, runs, _, made = _row(judgement)
-        corrected = f"p {chance} after correction over {judgement.tested} claims" if chance else ""
+        corrected = (
+            f"p {chance} after correction over {judgement.tested} claim{'s' * (judgement.tested != 1)}"
+            if chance
+            else ""
+        )
         facts = (where, corrected, f"{share} strata", f"{runs} run{'s' if runs != '1' else ''}", made)
         line = " · ".join(fact for fact in facts if fact)
         marked = verdict, _STYLES[judgement.verdict]

@@ -70,6 +70,7 @@ def report_command(
             folder=str(directory),
             workers=workers,
             command=shlex.join(command),
+            own_claims=claims or "",
             tell=tell,
         )
     if figures_to is not None:

@@ -3,7 +3,8 @@
 A factor is categorical (no order), ordinal or cyclic (ordered), or continuous. Its kind is given, or guessed by this
 rule:
 
-- texts and booleans are categorical; texts that are all numbers count as numbers;
+- texts and booleans are categorical; texts that are all numbers count as numbers, and a column in which more than half of
+  them are is refused: one cell such as ? or 9,5 would make classes of its numbers, or names of the rows;
 - numbers with fractions are continuous if they take more than 20 values or more values than half the rows;
 - whole numbers are continuous if they take more than 20 values and have fewer than five rows per value;
 - all other numbers are ordinal.
@@ -138,6 +139,10 @@ def read_numbers(table: Any, name: str) -> NDArray:
     columns = columns_of(table, name)
     for key, column in columns.items():
         if column.dtype.kind not in "biuf":
+            if column.dtype.kind == "U" and (odd := _among_numbers(column)):
+                raise FactorError(
+                    f"column {key} of the {name} {odd}; expected numbers such as 1.5: mend such cells, or leave their rows out"
+                )
             shown = f" such as {str(column[0])!r:.60}" if len(column) else ""
             are_numbers = column.dtype.kind == "U" and _numbers(column).dtype.kind in "if"
             remedy = "convert it, .astype(float)" if are_numbers else "leave it out"
@@ -189,15 +194,15 @@ def told_in_heads(heads: Iterable[str]) -> tuple[list[str], list[str]]:
 def row_numbers(columns: Mapping[str, NDArray], *, first: bool = False) -> list[str]:
     """The names of columns that only number or name the rows: distinct whole numbers under a name such as `id` or the
     one pandas gives an unnamed index; with `first`, a first column of any name that counts up from 0 or 1; texts that
-    all differ."""
+    all differ and are no numbers with a slip among them."""
     names = []
     for place, (name, texts) in enumerate(columns.items()):
         column = _numbers(texts) if texts.dtype.kind == "U" else texts
+        named = name.strip().lower() in ROW_NUMBERS or name.startswith("Unnamed:")
         if column.dtype.kind == "U" and len(np.unique(column)) == len(column) > 2:
-            names.append(name)
+            names += [name] if named or not _among_numbers(column) else []
         if column.dtype.kind not in "iuf" or (column != np.round(column)).any():
             continue
-        named = name.strip().lower() in ROW_NUMBERS or name.startswith("Unnamed:")
         counts = len(column) > 2 and column[0] in (0, 1) and bool((np.diff(column) == 1).all())
         if (named and len(np.unique(column)) == len(column)) or (first and place == 0 and counts):
             names.append(name)
@@ -236,6 +241,11 @@ def _read(name: str, column: NDArray, kind: str) -> Column:
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         row = int(np.flatnonzero(~np.isfinite(values))[0])
         raise FactorError(f"factor {name} is {values[row]} in row {row}; expected finite numbers")
+    if kind != "categorical" and values.dtype.kind == "U" and (odd := _among_numbers(values)):
+        raise FactorError(
+            f"factor {name} {odd}; expected numbers such as 1.5: mend such cells, leave their rows out, or say that its kind "
+            "is categorical"
+        )
     if kind == "continuous" and values.dtype.kind == "U":
         raise FactorError(f"factor {name} is said to be continuous but holds texts such as {str(values[0])!r:.60}")
     chosen: Any = kind or _guess(values, "b" if column.dtype.kind == "b" else values.dtype.kind)
@@ -243,13 +253,42 @@ def _read(name: str, column: NDArray, kind: str) -> Column:
 
 
 def _numbers(texts: NDArray) -> NDArray:
-    """Texts that are all numbers as numbers, since as texts 10 would sort before 2."""
+    """Texts that are all numbers as numbers, since as texts 10 would sort before 2. A text such as 1_20, of which Python
+    would read 120, is a name."""
+    if (np.char.find(texts, "_") >= 0).any():
+        return texts
     for kind in (np.int64, np.float64):
         try:
             return texts.astype(kind)
         except (ValueError, OverflowError):
             continue
     return texts
+
+
+def _among_numbers(texts: NDArray) -> str:
+    """What is odd about texts more than half of which are numbers, with a decimal point or a decimal comma; empty if they
+    are names, and for numbers alone.
+
+    >>> _among_numbers(np.array(["1", "2.5", "?"])), _among_numbers(np.array(["0,5", "1,25", "2"]))
+    ("has '?' in row 2, counted from 0, among numbers", "has the decimal comma of '0,5' in row 0, counted from 0")
+    >>> _among_numbers(np.array(["ball", "box", "7"]))
+    ''
+    """
+    kept, pointed = texts.tolist(), np.char.replace(texts, ",", ".", 1).tolist()
+    numbers, after = (np.array([_is_number(text) for text in each], dtype=bool) for each in (kept, pointed))
+    if numbers.all() or 2 * after.sum() <= len(after):
+        return ""
+    row = int(np.flatnonzero(~numbers)[0])
+    shown = f"{kept[row]!r:.60} in row {row}, counted from 0"
+    return f"has the decimal comma of {shown}" if after[row] else f"has {shown}, among numbers"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text
 
 
 def _guess(values: NDArray, form: str) -> Kind:

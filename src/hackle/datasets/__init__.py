@@ -38,6 +38,7 @@ __all__ = [
     "load",
     "load_of_run",
     "needs_trust",
+    "own_fingerprint",
     "sized",
     "warn_of_other",
     "without_size",
@@ -149,6 +150,17 @@ def without_size(name: str) -> tuple[str, Reading]:
     if not sizes or parts == [""] or os.path.exists(os.path.expanduser(name)):
         return name, AS_THEY_ARE
     return "+".join(parts), Reading(sizes.get("resize"), sizes.get("pad"))
+
+
+def own_fingerprint(name: str) -> str:
+    """What identifies the contents of the user's file or folder of this name; empty for other data sets."""
+    path = Path(without_size(name)[0]).expanduser()
+    is_own = (
+        bool(name)
+        and name not in DATASETS
+        and (path.is_dir() or (path.is_file() and path.suffix in (".npz", *ENDINGS)))
+    )
+    return own.fingerprint(path) if is_own else ""
 
 
 def _fitted(dataset: Dataset, how: Reading) -> Dataset:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,8 @@ _OTHER_MARKS = ";\t|"
 
 def read_csv(path: Path, **how: Any) -> DataFrame:
     """The table of a file whose first line names its columns. Rows longer than that line are refused: pandas takes their
-    first cells for an index and moves the others to the left, as where numbers have decimal commas.
+    first cells for an index and moves the others to the left, as where numbers have decimal commas. So are two columns of one
+    name, of which pandas renames the second.
 
     how: passed on to `pandas.read_csv`.
     """
@@ -25,11 +27,11 @@ def read_csv(path: Path, **how: Any) -> DataFrame:
 
     with reading(path, "a table with commas in UTF-8"):
         table = pd.read_csv(path, **how)
-        names, cells = _widths(path)
-    if cells > names:
+        names, cells = _first_lines(path)
+    if len(cells) > len(names):
         raise DataError(
-            f"{path} has {names} names in its first line and {cells} cells in the lines below; expected a name for each, and "
-            "no commas within numbers: 1.5, not 1,5"
+            f"{path} has {len(names)} names in its first line and {len(cells)} cells in the lines below; expected a name for "
+            "each, and no commas within numbers: 1.5, not 1,5"
         )
     heads = [str(head) for head in table.columns]
     if len(heads) == 1 and any(mark in heads[0] for mark in _OTHER_MARKS):
@@ -39,15 +41,19 @@ def read_csv(path: Path, **how: Any) -> DataFrame:
             f"{path} has no line of names: its first line holds the number {number}; expected one above the first row, such "
             "as z0,z1"
         )
+    if twice := [name for place, name in enumerate(names) if name and name in names[:place]]:
+        raise DataError(
+            f"{path} has two columns called {twice[0]!r}; expected names that differ: rename one, or leave it out"
+        )
     return table
 
 
-def _widths(path: Path) -> tuple[int, int]:
-    """How many cells the first two lines have, 0 for one that is not there. A later line that is longer than the second is
-    an error of pandas."""
+def _first_lines(path: Path) -> tuple[Sequence[str], Sequence[str]]:
+    """The cells of the first two lines, none for one that is not there. A later line that is longer than the second is an
+    error of pandas."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = filter(None, csv.reader(file))
-        return len(next(rows, ())), len(next(rows, ()))
+        return next(rows, ()), next(rows, ())
 
 
 def _number_among(heads: list[str]) -> str | None:

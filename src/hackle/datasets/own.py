@@ -8,6 +8,7 @@ Flat index i is image i. See docs/datasets/own.md.
 from __future__ import annotations
 
 import hashlib
+import os
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -97,7 +98,15 @@ def _file_checksum(path: Path) -> int:
 
 
 def _pictures(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.suffix.lower() in _ENDINGS and path.is_file())
+    """The pictures in a folder and below it. A folder that may not be read is refused: its pictures would be missing."""
+
+    def refuse(error: OSError) -> None:
+        raise DataError(
+            f"{error.filename} cannot be read ({error.strerror}): change its permissions, or take it away"
+        ) from error
+
+    paths = (Path(place, name) for place, _, names in os.walk(folder, onerror=refuse) for name in names)
+    return sorted(path for path in paths if path.suffix.lower() in _ENDINGS and path.is_file())
 
 
 def load_folder(folder: Path, how: Reading = AS_THEY_ARE) -> ArrayDataset:

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -37,9 +38,11 @@ from typing import Any
 import pandas as pd
 
 from hackle.claims import CLAIMS, Claim, Evidence, Judgement, View
+from hackle.core.design import DESIGN
 from hackle.core.palette import look
 from hackle.figures import words
 from hackle.figures.chart import Chart, Comparison, Frame, Panel, Series
+from hackle.figures.drawing import FigureError
 from hackle.figures.models import PICTURES
 from hackle.figures.panels import CURVES, MEANS, MEDIANS, Panels, against_strength, curves, swarm
 from hackle.figures.selection import Runs, Selected, select
@@ -140,12 +143,14 @@ class Exhibit:
         judged: the results of `hackle.claims.judge`, by claim. Without them the exhibit's claims are tested here: the
         numbers are the same, but there is no verdict, which depends on all claims that are judged together.
         """
-        selected = [select(tables, runs) for runs in self.selections]
+        with self._asking():
+            selected = [select(tables, runs) for runs in self.selections]
         missing = [line for chosen in selected for line in chosen.missing]
         rows: list[tuple[Panel | None, ...]] = []
         told: list[Comparison] = []
         for kinds in self.kinds:
-            made = [item for kind in kinds for chosen in selected if len(chosen.frame) for item in kind(chosen)]
+            with self._asking():
+                made = [item for kind in kinds for chosen in selected if len(chosen.frame) for item in kind(chosen)]
             missing += [item for item in made if isinstance(item, str)]
             told += [item for item in made if isinstance(item, Comparison)]
             if drawn := [item for item in made if isinstance(item, Panel)]:
@@ -164,6 +169,17 @@ class Exhibit:
             tuple(dict.fromkeys(note for chosen in selected for note in chosen.notes)),
             self.shared_y,
         )
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Turns the error for a column that the runs do not have, as by a slip in its name, into what they have."""
+        try:
+            yield
+        except KeyError as error:
+            raise FigureError(
+                f"the figure {self.id} asks for {error}, which its runs do not have; expected one of {', '.join(DESIGN)}, a "
+                "score that its Runs name, or what its change adds"
+            ) from error
 
     def _in_rows(self, panels: Sequence[Panel]) -> list[tuple[Panel | None, ...]]:
         width = min(self.columns or len(panels), len(panels))

@@ -126,6 +126,8 @@ class Selected:
 
     def having(self, *columns: str) -> Frame:
         """The runs that have all of these numbers."""
+        if unknown := [name for name in columns if name not in self.frame]:
+            raise KeyError(unknown[0])
         return self.frame[self.frame[list(columns)].notna().all(axis=1)]
 
     def column(self, name: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ For a user-defined study without `study.json` the options of its function are no
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -21,11 +22,16 @@ from hackle.studies.folder import Wanted, read_wanted
 
 _DIGITS = 20
 """The number after the @ of a protocol has fewer digits than this."""
+_OWN_METRIC = re.compile(r"(?P<name>\w+) is a metric of (?P<path>[^,]+\.py), source \w+ \[own\]")
+"""The note beside the scores of a user's metric; one whose path has a comma cannot be named on the command line."""
 
 
-def command_lines(tables: Tables, folder: str) -> list[str]:
+def command_lines(tables: Tables, folder: str, claims: str = "", report: str = "") -> list[str]:
     """The commands that reproduce these runs, their verdicts and the page. A folder holds one study: several are each
-    trained in their own folder and then merged into the first's."""
+    trained in their own folder and then merged into the first's.
+
+    claims: where the user's own claims are, as `--claims` takes it. report: the command that writes the page, if it is known.
+    """
     wanted = read_wanted(Path(folder))
     # The folder's own study stays in it.
     names = sorted({*map(str, tables.runs["study"])} - {""}, key=lambda name: (wanted and name != wanted.study, name))
@@ -37,7 +43,8 @@ def command_lines(tables: Tables, folder: str) -> list[str]:
             lines.append(_line("study", "run", name, "--out", target, *_words(selection | _scoring(name, tables))))
             if target != folder:
                 merges.append(_line("study", "merge", folder, target))
-    return [*lines, *merges, _line("claims", folder), _line("report", folder)]
+    own = ("--claims", claims) if claims else ()
+    return [*lines, *merges, _line("claims", folder, *own), report or _line("report", folder, *own)]
 
 
 def _line(*words: str) -> str:
@@ -54,13 +61,25 @@ def _words(options: dict[str, Any]) -> Iterable[str]:
 
 def _selections(name: str, tables: Tables, wanted: Wanted | None) -> list[dict[str, Any]]:
     """The options that choose the runs; several times if data sets differ in their number of seeds, the most first."""
+    runs: Frame = tables.runs[tables.runs["study"] == name]
     if wanted is not None and wanted.study == name:
-        return [dict(wanted.options)]
+        return [{**wanted.options, "seeds": _seeds(wanted, runs)}]
     if name not in STUDIES:
         return [{}]
-    runs: Frame = tables.runs[tables.runs["study"] == name]
     seeds: Frame = runs["dataset"].map(runs.groupby("dataset", observed=True)["seed"].nunique()).astype(int)
     return [_selection(name, runs[seeds == count]) for count in sorted(seeds.unique(), reverse=True)]
+
+
+def _seeds(wanted: Wanted, runs: Frame) -> Any:
+    """The seeds that were last asked for, or more where others are stored, which were asked for before or came by a merge."""
+    told, asked = wanted.options.get("seeds"), runs["run"].isin(list(wanted.runs))
+    seeds, noted = set(map(int, runs["seed"])), set(map(int, runs.loc[asked, "seed"]))
+    if (given := re.fullmatch(r"(?:(\d{1,9})-)?(\d{1,9})", str(told))) is not None:
+        noted = set(range(int(given[1] or 0), int(given[2]) + bool(given[1])))
+    if seeds <= noted or (told is not None and given is None):
+        return told
+    first, last = min(seeds | noted), max(seeds | noted)
+    return f"{first}-{last}" if first else last + 1
 
 
 def _selection(name: str, runs: Frame) -> dict[str, Any]:
@@ -90,9 +109,10 @@ def _scoring(name: str, tables: Tables) -> dict[str, Any]:
     study = STUDIES.get(name, Study(name, list))
     # A study's own protocols are left out if there are several.
     own = len(names) > 1 and set(names) == set(study.protocols)
+    metrics, added = _metrics(study, names, set(map(str, scores["metric"].unique()))), _own_metrics(scores)
     return {
         "protocols": None if own else names,
-        "metrics": _metrics(study, names, set(map(str, scores["metric"].unique()))),
+        "metrics": [*(metrics or study.metrics.split(",")), *added] if added else metrics,
         "fraction": fraction or None,
     }
 
@@ -112,6 +132,18 @@ def _metrics(study: Study, protocols: list[str], rows: set[str]) -> list[str] | 
         return None
     every = chosen("all")
     return ["all", *(name for name in have if name not in every)] if every <= set(have) else have
+
+
+def _own_metrics(scores: Frame) -> list[str]:
+    """The user's own metrics that were scored, by their files, as the notes beside their scores tell them."""
+    notes = (line for note in scores["note"].unique() for line in str(note).splitlines())
+    found = (_OWN_METRIC.fullmatch(line) for line in notes)
+    return sorted({f"{_from_here(told['path'])}:{told['name']}" for told in found if told is not None})
+
+
+def _from_here(path: str) -> str:
+    """A path below the current folder as it would be typed there; others stay whole."""
+    return str(Path(path).relative_to(Path.cwd())) if Path(path).is_relative_to(Path.cwd()) else path
 
 
 def _is_hackles(protocol: str) -> bool:

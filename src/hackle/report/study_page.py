@@ -44,6 +44,7 @@ def write_study_page(
     folder: str = "DIR",
     workers: int = 1,
     command: str = "",
+    own_claims: str = "",
     tell: Callable[[int, int], None] = lambda done, total: None,
 ) -> Path:
     """Write the page of a table of results to `path`.
@@ -51,13 +52,14 @@ def write_study_page(
     judged: the results of `hackle.claims.judge`, also shown beside the figures; computed here if not given. papers:
     only these, all if empty. folder: the study's folder, for the commands. workers: processes that draw; with more than
     one, a script needs `if __name__ == "__main__"`, since they are spawned. command: the command that writes the page, which
-    it names. tell: called with how many parts of the work are done, and of how many.
+    it names. own_claims: where claims of your own are, as `hackle claims --claims` takes it, for the commands. tell: called
+    with how many parts of the work are done, and of how many.
     """
     for paper in papers:
         if paper not in _papers():
             raise ReportError(f"no paper {paper!r}; there are {', '.join(_papers())}")
     # Before anything is judged and drawn, which takes minutes: it reads study.json, which may be damaged.
-    commands = command_lines(tables, folder)
+    commands = command_lines(tables, folder, own_claims, command)
     wanted = [item for item in FIGURES.values() if not papers or item.paper in papers]
     ones_own = [] if papers else own_studies(tables)
     judged = judge(tables) if judged is None else judged

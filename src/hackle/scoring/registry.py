@@ -84,6 +84,9 @@ def _chosen(wanted: Wanted, every: Iterable[str]) -> Iterator[Metric]:
 
 
 def _named(name: str) -> Metric:
+    if name not in METRICS and (known := row_of(name)) is not None:
+        given = ", ".join(row.name for row in known[0].rows)
+        raise PartError(f"{name} is a score of the metric {known[0].name}, which gives {given}: name {known[0].name}")
     metric = METRICS.find(name)
     if is_reference(name):
         return _own(name, metric)

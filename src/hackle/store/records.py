@@ -110,9 +110,10 @@ def telling_fields(runs: pd.DataFrame, known: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(columns, index=runs.index, dtype=object)
 
 
-def swept_fields(runs: pd.DataFrame, known: Sequence[str]) -> pd.DataFrame:
+def swept_fields(runs: pd.DataFrame, known: Sequence[str], *, every: bool = False) -> pd.DataFrame:
     """Every float field of the records that has several values among these runs or is a method's strength, one column
-    each; NaN where a record has no such field. Fields that already have a column in `known` are left out."""
+    each; NaN where a record has no such field. Fields that already have a column in `known` are left out. every: also those
+    with one value."""
     numbers, settings, _ = _parsed(runs["record"].astype(str))
     strengths = np.full(len(settings), np.nan)
     strengths[numbers] = runs["strength"].to_numpy(float)
@@ -121,7 +122,7 @@ def swept_fields(runs: pd.DataFrame, known: Sequence[str]) -> pd.DataFrame:
         for path, value in setting.items():
             if isinstance(value, float) and path not in DEFAULTS:
                 values.setdefault(path, np.full(len(settings), np.nan))[number] = value
-    paths = [path for path, column in values.items() if _is_swept(path, column, strengths)]
+    paths = [path for path, column in values.items() if every or _is_swept(path, column, strengths)]
     paths.sort(key=lambda path: not path.startswith("method."))
     return pd.DataFrame({name: values[path][numbers] for name, path in _short(paths, known).items()}, index=runs.index)
 

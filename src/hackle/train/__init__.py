@@ -23,7 +23,7 @@ from hackle.core.allocator import available_memory
 from hackle.core.files import human_size, locked_folder
 from hackle.core.records import record_hash
 from hackle.core.types import Dataset, Run
-from hackle.datasets import dataset_of, load, load_of_run
+from hackle.datasets import dataset_of, load, load_of_run, own_fingerprint
 from hackle.datasets.memory import in_memory
 from hackle.train.checkpoints import Checkpoints, write_atomically
 from hackle.train.display import shown
@@ -179,8 +179,11 @@ def fit(
                 if place is not None and number == 0:
                     with usable(place):
                         lock.enter_context(locked_folder(place, TrainingError))
+                contents = own_fingerprint(together[0].dataset) if paths else ""
                 folders = {
-                    record_hash(run): RunFolder(paths[record_hash(run)], run, data.shape, tensorboard=tensorboard)
+                    record_hash(run): RunFolder(
+                        paths[record_hash(run)], run, data.shape, tensorboard=tensorboard, data=contents
+                    )
                     for run in together
                     if paths
                 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hackle.core.files import LOCK, replacing
+from hackle.core.notes import with_code
 from hackle.core.records import record_hash, to_json
 from hackle.core.types import Run
 from hackle.core.untrusted import file_inside, place_inside
@@ -23,17 +25,26 @@ from hackle.train.curves import Curves, as_lines, write_curves
 from hackle.train.errors import TrainingError
 from hackle.train.lengthening import longer
 from hackle.train.model import WEIGHTS
-from hackle.train.record_files import RECORD, peek_record, read_continued, write_record
+from hackle.train.record_files import RECORD, peek_record, read_continued, read_data, write_record
 
 _OF_WEIGHTS = ("scores.json", "pictures")
 """Files that other commands have derived from a run's weights in its folder."""
 
 
+class DataChanged(UserWarning):
+    """The images that a run is trained on have changed since it was begun."""
+
+    code = "data-changed"
+
+
 class RunFolder:
     """One run's files."""
 
-    def __init__(self, path: Path, run: Run, shape: tuple[int, int, int], *, tensorboard: bool = True) -> None:
-        self.path, self.run, self.shape, self._tensorboard = path, run, shape, tensorboard
+    def __init__(
+        self, path: Path, run: Run, shape: tuple[int, int, int], *, tensorboard: bool = True, data: str = ""
+    ) -> None:
+        """data: the fingerprint of the images, where they are the user's own."""
+        self.path, self.run, self.shape, self._tensorboard, self._data = path, run, shape, tensorboard, data
         self._writer: Any = None
         self._written = 0
         self._terms: list[str] = []
@@ -46,10 +57,11 @@ class RunFolder:
                 if self.path.exists() and any(entry.name != LOCK for entry in self.path.iterdir()):
                     raise TrainingError(f"{self.path} is not empty and holds no run; choose another out (--out)")
                 self.path.mkdir(parents=True, exist_ok=True)
-                write_record(self.path, self.run, self.shape)
+                write_record(self.path, self.run, self.shape, data=self._data)
                 return None
             other, _ = peek_record(self.path)
             if longer(other, self.run):
+                self._warn_of_other_data()
                 return other
             if record_hash(other) != record_hash(self.run):
                 raise TrainingError(
@@ -61,7 +73,17 @@ class RunFolder:
                     f"{self.path} holds this run already; go on with resume=True (--resume on the command line), or choose "
                     "another out (--out)"
                 )
+            if not self.finished:
+                self._warn_of_other_data()
             return None
+
+    def _warn_of_other_data(self) -> None:
+        if self._data and (before := read_data(self.path)) and before != self._data:
+            text = (
+                f"{self.run.dataset} has changed since {self.path} was begun: its weights come from the old contents and from "
+                "the new ones, which no run repeats. Put the old contents back, or choose another out (--out)"
+            )
+            warnings.warn(with_code(text, DataChanged.code), DataChanged, stacklevel=4)
 
     def lengthen(self, before: Run) -> None:
         """Make the folder of a shorter run this one's. The shorter one's results stay, in a subfolder of their own."""
@@ -76,7 +98,7 @@ class RunFolder:
                 if (self.path / name).exists() and not (aside / name).exists():
                     os.replace(self.path / name, aside / name)
         continued = [*read_continued(self.path), {"hash": record_hash(before), "steps": before.steps}]
-        write_record(self.path, self.run, self.shape, continued)
+        write_record(self.path, self.run, self.shape, continued, read_data(self.path))
 
     @property
     def finished(self) -> bool:

@@ -110,7 +110,10 @@ def _to_shape(given: tuple[int, ...], wanted: tuple[int, int, int]) -> str:
         return "channels come last, numpy.moveaxis(images, 1, -1), or images.permute(0, 2, 3, 1) of a tensor"
     if given[1:3] == (height, width):
         return "give images with as many channels; the mean of colours, images.mean(-1, keepdims=True), is grey"
-    return f"hackle.load(…, resize={height}) and hackle.from_arrays(…, resize={height}) bring images to a size"
+    return (
+        f"hackle.load(…, resize={height}) and hackle.from_arrays(…, resize={height}) bring images to a size, and so does "
+        f"+resize={height} after a data set's name on the command line"
+    )
 
 
 def _check_networks(model: Model) -> None:

@@ -39,7 +39,9 @@ class ModelError(HackleError):
     """A run folder that cannot be read."""
 
 
-def record_text(run: Run, shape: tuple[int, int, int], continues: Sequence[Mapping[str, Any]] = ()) -> str:
+def record_text(
+    run: Run, shape: tuple[int, int, int], continues: Sequence[Mapping[str, Any]] = (), data: str = ""
+) -> str:
     """What run.json holds. A record that could not be read back, say of a class defined inside a function, is
     refused."""
     text: dict[str, Any] = {
@@ -50,6 +52,8 @@ def record_text(run: Run, shape: tuple[int, int, int], continues: Sequence[Mappi
     }
     if continues:
         text["continues"] = list(continues)
+    if data:
+        text["data"] = data
     if sources := source_hashes(run):
         text["sources"] = sources
     try:
@@ -60,22 +64,33 @@ def record_text(run: Run, shape: tuple[int, int, int], continues: Sequence[Mappi
 
 
 def write_record(
-    folder: Path, run: Run, shape: tuple[int, int, int], continues: Sequence[Mapping[str, Any]] = ()
+    folder: Path, run: Run, shape: tuple[int, int, int], continues: Sequence[Mapping[str, Any]] = (), data: str = ""
 ) -> None:
     """Write run.json: the record, its hash, the image shape and the version that wrote it.
 
-    continues: the runs that this one continues, each with its hash and its steps, the earliest first.
+    continues: the runs that this one continues, each with its hash and its steps, the earliest first. data: the fingerprint of
+    the images, where they are the user's own.
     """
     with replacing(folder / RECORD) as partial:
-        partial.write_text(record_text(run, shape, continues))
+        partial.write_text(record_text(run, shape, continues, data))
 
 
 def read_continued(folder: Path) -> list[dict[str, Any]]:
     """The runs that the one in a folder continues, as given to `write_record`."""
+    known = _beside_record(folder, "continues")
+    return [one for one in known if isinstance(one, dict)] if isinstance(known, list) else []
+
+
+def read_data(folder: Path) -> str:
+    """The fingerprint of the images that the run in a folder began with, as given to `write_record`; empty if none was."""
+    known = _beside_record(folder, "data")
+    return known if isinstance(known, str) else ""
+
+
+def _beside_record(folder: Path, key: str) -> Any:
     path = file_inside(folder, RECORD)
     content = read_json(path, _MOST_RECORD) if path is not None else {}
-    known = content.get("continues", []) if isinstance(content, dict) else []
-    return [one for one in known if isinstance(one, dict)] if isinstance(known, list) else []
+    return content.get(key) if isinstance(content, dict) else None
 
 
 def peek_record(folder: Path) -> tuple[Run, tuple[int, int, int]]:
