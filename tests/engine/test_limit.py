@@ -14,6 +14,7 @@ from hackle.core.errors import HackleError
 from hackle.engine import tasks
 from hackle.engine.executor import Event, Inline
 from hackle.engine.limit import TimeLimit
+from hackle.engine.summary import Summary
 from hackle.engine.tasks import References, ScoreRun
 from hackle.store import Store
 from hackle.train.checkpoints import Checkpoints
@@ -258,3 +259,8 @@ def test_a_limit_that_is_none_is_refused(data: Path, tmp_path: Path, minutes: fl
     with pytest.raises(HackleError, match=r"minutes is .*; expected more than 0, or none for no limit"):
         study(some_runs(data)[:1], tmp_path / "study", minutes=minutes)
     assert not (tmp_path / "study").exists()
+
+
+@pytest.mark.parametrize(("total", "words"), [(3, "1 run is left"), (1_002, "1,000 runs are left")])
+def test_what_is_left_is_counted_in_words(total: int, words: str) -> None:
+    assert f"the time is over, and {words}" in str(Summary(Path("study"), total, 2, 0, 2, 2, 1.0))

@@ -121,6 +121,17 @@ def lock_holder(folder: Path) -> str:
     return f"{who} since {since}"
 
 
+def remedy(error: Exception) -> str:
+    """What to do where a file could not be written.
+
+    >>> remedy(OSError(errno.ENOSPC, "full")), remedy(PermissionError(errno.EACCES, "denied"))
+    ('free some space', 'see that the folder can be written')
+    """
+    # Writers of other languages put the number into the text.
+    full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or f"os error {errno.ENOSPC}" in str(error)
+    return "free some space" if full else "see that the folder can be written"
+
+
 def human_size(size: int) -> str:
     """
     >>> human_size(348), human_size(71_052), human_size(267_573_662), human_size(1_443_490_838)

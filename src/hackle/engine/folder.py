@@ -10,7 +10,6 @@ DIR/fleets/          checkpoints of fleets in training
 
 from __future__ import annotations
 
-import errno
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +20,7 @@ from typing import Any, Literal
 from safetensors import SafetensorError
 
 from hackle.core.errors import HackleError
-from hackle.core.files import LOCK
+from hackle.core.files import LOCK, remedy
 from hackle.core.notes import raised
 from hackle.core.records import record_hash
 from hackle.core.types import Run
@@ -108,10 +107,8 @@ def _explained(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        advice = "free some space" if full else "see that the folder can be written"
         raise EngineError(
-            f"could not write {path}: {error.strerror or error}. What is stored is whole; {advice} and start the study "
+            f"could not write {path}: {error.strerror or error}. What is stored is whole; {remedy(error)} and start the study "
             "again, it goes on where it stopped"
         ) from error
 

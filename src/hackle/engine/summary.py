@@ -40,7 +40,8 @@ class Summary:
         ]
         if self.left:
             trained = f", {self.to_score:,} of them trained" if self.to_score else ""
-            lines.append(f"the time is over, and {self.left:,} runs are left{trained}")
+            runs = "1 run is" if self.left == 1 else f"{self.left:,} runs are"
+            lines.append(f"the time is over, and {runs} left{trained}")
         lines += [f"failed: {run}: {reason}" for run, reason in self.failures[:5]]
         lines += [f"… and {len(self.failures) - 5:,} more"] if len(self.failures) > 5 else []
         if self.unscored:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hackle.core.design import CONFIGURATION, DEFAULTS, design_of
-from hackle.core.files import replacing
+from hackle.core.files import remedy, replacing
 from hackle.core.records import record_hash
 from hackle.core.types import Run
 from hackle.core.untrusted import file_inside, read_json
@@ -118,5 +118,5 @@ def write_wanted(
         with replacing(folder / FILE) as partial:
             partial.write_text(json.dumps(content))
     except OSError as error:
-        raise StudyError(f"cannot write {folder / FILE}: {error}; free some space, or choose another --out") from error
+        raise StudyError(f"cannot write {folder / FILE}: {error}; {remedy(error)}, or choose another --out") from error
     return wanted

@@ -297,7 +297,7 @@ def _fit_group(
 
 
 def _diverged(result: Trained, checkpoints: Checkpoints | None) -> Diverged:
-    run, kept = result.run, "no checkpoint was written before that"
+    run, kept = result.run, "no checkpoint from before that was kept"
     if checkpoints is not None and (good := last_good_step(checkpoints, record_hash(run))) is not None:
         kept = f"last good checkpoint: step {good[0]:,} in {good[1]}"
     return Diverged(

@@ -26,7 +26,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from hackle.core.files import human_size, replacing
+from hackle.core.files import human_size, remedy, replacing
 from hackle.core.types import Run
 from hackle.core.untrusted import file_inside
 from hackle.train.curves import HAD, PREFIX, STEPS, Curves
@@ -47,7 +47,7 @@ def write_atomically(tensors: dict[str, Tensor], path: Path, metadata: dict[str,
             save_tensors(whole, partial, metadata)
     except (OSError, SafetensorError) as error:
         raise WriteError(
-            f"could not write {path}: {error}. Nothing was overwritten; free some space and resume"
+            f"could not write {path}: {error}. Nothing was overwritten; {remedy(error)} and resume"
         ) from error
 
 
