@@ -7,6 +7,7 @@ the scores of ten codes of dSprites that are independent noise, under the same p
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from hackle.store.tables import Tables
 PROTOCOL, LATENTS, SPREAD = "locatello2019", 10, 0.1
 BESIDE = ("mig", "dci_disentanglement", "factor_vae")
 """The scores with which the table gives every score's agreement."""
+MOVED = ("beta_vae", "sap", "dci_completeness", "dci_informativeness", "modularity", "wsepin")
+"""Scores whose agreement with MIG among the few models that have all scores the page tells."""
 FEWEST = 4
 """The fewest seeds of a setting for a rank correlation within it."""
 SEES = {
@@ -85,7 +88,7 @@ reference, the score of perfect codes: SAP's reference here is {sap_reference:.2
 
 ## What the runs say
 
-| metric | sees | needs | chance | reference | seconds | {beside} | models |
+{few}| metric | sees | needs | chance | reference | seconds | {beside} | models |
 |---|---|---|---|---|---|{ruler}---|
 {rows}
 
@@ -98,7 +101,7 @@ was added later, for a part of the runs, or refused some posteriors.
 
 ![Rank correlations of metrics over models]({picture})
 
-*Rank correlations of scores over models of all settings. Blue: they order models alike; orange: the other way round.
+*Rank correlations of scores, each over the models that have both. Blue: they order models alike; orange: the other way round.
 RMIG and JEMMIG go by posteriors, all others by means.*
 
 One data set and one kind of network are behind these numbers: on others, metrics may agree less ([claims of Locatello
@@ -126,14 +129,38 @@ def metrics_of_the_page() -> list[str]:
 def agreements(tables: Tables) -> tuple[pd.DataFrame, pd.DataFrame, pd.Series]:
     """Rank correlations of the page's scores over all models, and within settings; and how many models have each."""
     sweep = Sweep(tables)
-    scores = sweep.scores.reindex(columns=list(SEES))
-    signs = pd.Series({name: -1.0 if _known(name).better_of(name) == "lower" else 1.0 for name in SEES})
-    scores = scores * signs
+    scores = _signed(sweep)
     settings = scores.groupby([sweep.runs["method"], sweep.runs["strength"]], observed=True)
     within = np.stack([part.corr("spearman", min_periods=FEWEST).to_numpy() for _, part in settings])
     counts = np.isfinite(within).sum(axis=0)
     means = np.where(counts > 0, np.nansum(within, axis=0) / np.maximum(counts, 1), np.nan)
     return scores.corr("spearman", min_periods=20), pd.DataFrame(means, list(SEES), list(SEES)), scores.count()
+
+
+def of_few_models(tables: Tables) -> str:
+    """What to know of the rows of scores that only a part of the models have; nothing if most have all."""
+    sweep = Sweep(tables)
+    scores, runs = _signed(sweep), sweep.runs
+    counts: Any = scores.count()
+    if 2 * counts.min() > counts.max():
+        return ""
+    rare = counts.index[counts.eq(counts.min())]
+    few: Any = scores[scores[rare].notna().all(axis=1)]
+    methods = runs.loc[few.index, "method"].astype(str).value_counts()
+    parts = [f"{number} are {words.METHODS[name]}s" for name, number in methods[:2].items()]
+    seeds = [
+        part.groupby([runs["method"], runs["strength"]], observed=True).size() for part in (few["mig"], scores["mig"])
+    ]
+    settings = [int((one >= FEWEST).sum()) for one in seeds]
+    every, among = (one.corr("spearman")["mig"] for one in (scores, few))
+    moved = [f"{among[name]:.2f} ({every[name]:.2f}) for {words.measure(name).label}" for name in MOVED]
+    said = (
+        f"Do not compare rows of {len(few)} models with rows of more: of the {len(few)}, {' and '.join(parts)}, and their "
+        f"agreement among seeds of one setting is the mean of {settings[0]} settings, not of {settings[1]}. On these "
+        f"{len(few)} models alone (in parentheses, as in the table) the agreement with MIG is {', '.join(moved[:-1])} and "
+        f"{moved[-1]}: it is beside these that the {among['mcc']:.2f} of MCC stands."
+    )
+    return f"{textwrap.fill(said, 120, break_long_words=False, break_on_hyphens=False)}\n\n"
 
 
 def which_metric_page(tables: Tables, chance: dict[str, float]) -> str:
@@ -169,6 +196,7 @@ def which_metric_page(tables: Tables, chance: dict[str, float]) -> str:
         rows="\n".join(rows),
         protocol=PROTOCOL,
         picture=PICTURE,
+        few=of_few_models(tables),
     )
 
 
@@ -176,6 +204,12 @@ def agreement_matrix(tables: Tables) -> pd.DataFrame:
     """The rank correlations over all models, by the scores' short labels."""
     labels = [words.measure(name).short for name in SEES]
     return agreements(tables)[0].set_axis(labels, axis=0).set_axis(labels, axis=1)
+
+
+def _signed(sweep: Sweep) -> Any:
+    """The page's scores of each model, higher being better."""
+    signs = pd.Series({name: -1.0 if _known(name).better_of(name) == "lower" else 1.0 for name in SEES})
+    return sweep.scores.reindex(columns=list(SEES)) * signs
 
 
 def _known(name: str) -> Metric:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from benchmarks.choosing import cost_table, of_the_study, over_draws, selection_of, within_methods
 from benchmarks.outputs import with_outputs
 from benchmarks.reasons import reasons
 from benchmarks.replication import replication_page
@@ -20,6 +22,7 @@ from hackle.cli.main import main
 from hackle.core.errors import HackleError
 from hackle.core.records import record_hash
 from hackle.explorer.catalogue import Catalogue
+from hackle.papers.locatello2019.claims import METRICS
 from hackle.shipped import RESULTS, names_of_results, place_of_results
 from hackle.store import Store, StoreError, parquet, read
 from hackle.store.tables import Outcome, Tables
@@ -108,6 +111,58 @@ def test_the_page_on_metrics_and_its_picture_are_made_of_the_table(tables: Table
     assert heat_map(agreement_matrix(tables), "rank correlations of metrics") == picture
     assert len(picture.encode()) <= 40_000
     assert all((DOCS / "metrics" / f"{page}.md").is_file() for page, _ in SEES.values())
+
+
+def test_the_page_on_choosing_tells_what_choosing_costs(tables: Tables) -> None:
+    """`python -m benchmarks.choosing` prints all of it."""
+    page = (DOCS / "choosing.md").read_text("utf-8")
+    told = " ".join(page.split())
+    sweep = of_the_study(tables)
+    assert f"The {len(sweep.runs)} runs on dSprites" in page
+    assert cost_table(selection_of(sweep)) in page
+    assert f"UDR's correlation with MIG is {within_methods(sweep)} (`--by-method`)" in told
+    correlations, regrets = over_draws(sweep)
+    ends = *(f"{end(correlations):.2f}" for end in (min, max)), *(f"{end(regrets):.3f}" for end in (min, max))
+    assert "over ten draws of the labels {} to {}, with a regret of {} to {})".format(*ends) in told
+
+
+def test_the_page_on_results_tells_what_a_run_takes(tables: Tables) -> None:
+    page = (DOCS / "results.md").read_text("utf-8")
+    runs = len(tables.runs)
+    sizes = {path.stem: path.stat().st_size for path in parquet.files(RESULTS / NAME)}
+    said = {name: re.findall(rf"^\| `?{name}`? \| ([\d,]+) \|", page, re.MULTILINE) for name in (*sizes, "all")}
+    assert said == {name: [f"{size / runs:,.0f}"] for name, size in {**sizes, "all": sum(sizes.values())}.items()}
+    assert f"With runs such as these {runs:,}, 2,000 stay" in page
+    assert f"2,000 runs: {2_000 * sum(sizes.values()) / runs / 1e6:.0f} MB" in page
+    finished = (tables.runs["status"] == "done").sum()
+    assert f"{len(tables.scores) / finished:.0f} scores of a finished run" in page
+    assert f"in the {tables.per_factor()['run'].nunique()} runs that have it" in page
+    more = len(tables.array("correlations"))
+    assert f"{more} of the runs also hold" in page
+    assert f"the other {finished - more} finished runs" in page
+
+
+def test_what_is_kept_says_how_alike_settings_are_on_dsprites_with_colour(
+    tables: Tables, judged: list[Judgement]
+) -> None:
+    of = tables.runs["study"].eq("locatello2019")
+    scores: Any = tables.scores
+    scores = scores[scores["run"].isin(list(tables.runs["run"][of])) & scores["representation"].ne("sampled")]
+    scores = scores[scores["metric"].isin(METRICS) & scores["protocol"].eq("locatello2019")]
+    found = []
+    for rows in (scores, scores[scores["seed"] < 5]):
+        medians = rows.groupby(["metric", "dataset", "method", "strength"], observed=True)["score"].median()
+        both = medians.unstack("dataset").dropna()
+        each = [
+            part["dsprites"].corr(part["color-dsprites"], "spearman")
+            for _, part in both.groupby(level=0, observed=True)
+        ]
+        found.append(f"{sum(each) / len(METRICS):.2f}")
+    (verdict,) = (one.evidence for one in judged if one.claim.id == "locatello2019.transfer-to-color")
+    told = " ".join((KEPT / "README.md").read_text("utf-8").split())
+    assert f"correlate at {found[0]} (Spearman, mean over six metrics;" in told
+    assert f"of seeds 0 to 4 alone, which both have, {found[1]})" in told
+    assert f"`transfer-to-color` says {verdict.effect:.2f} [{verdict.low:.2f}, {verdict.high:g}]" in told
 
 
 def test_runs_of_other_data_sets_change_nothing_that_is_said_of_dsprites(tables: Tables) -> None:
