@@ -109,9 +109,9 @@ def _of_drift(tables: Tables, runs: Any, scores: Any) -> tuple[str, bool]:
 
 def _early_in_float32(tables: Tables) -> str:
     """The KL term of two seeds after 6,000 steps, in float32 on a CPU and here, with what it is without correlated noise."""
-    exact = pd.read_csv(FLOAT32)
+    exact: Any = pd.read_csv(FLOAT32)
     end, start = int(exact["step"].max()), int(exact["step"].max()) - 2000
-    found = exact[exact["step"] > start].groupby("seed")["kl"].mean()
+    found: Any = exact[exact["step"] > start].groupby("seed")["kl"].mean()
     runs = runs_of(tables, "yang2020")
     runs = runs[runs["method"].eq("factor-vae") & runs["latents"].eq(10) & runs["seed"].isin(found.index)]
     curve: Any = tables.curve("kl")
