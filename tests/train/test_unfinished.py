@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from hackle.core.records import record_hash
 from hackle.objectives import VAE, FactorVAE
 from hackle.train.checkpoints import Checkpoints, Snapshot
 from hackle.train.curves import Curves
 from hackle.train.fleet import Fleet
+from hackle.train.model import Model
 from hackle.train.record_files import ModelError, write_record
-from hackle.train.unfinished import checkpoint_in, load_unfinished, step_in
+from hackle.train.unfinished import checkpoint_in, diverged_in, load_unfinished, step_in
 from train.test_fleet import small_run
 
 
@@ -60,3 +62,28 @@ def test_a_checkpoint_of_other_networks_is_refused(tmp_path: Path, squares: Any)
     assert step_in(tmp_path) is None
     with pytest.raises(ModelError, match="cannot be read"):
         load_unfinished(tmp_path)
+
+
+def test_a_run_that_diverged_is_told_from_one_that_goes_on(tmp_path: Path, squares: Any) -> None:
+    run = small_run(VAE())
+    fleet = Fleet([run], squares.images_on("cpu"), squares.factors, squares.shape)
+    write_record(tmp_path, run, squares.shape)
+    assert diverged_in(tmp_path) is None
+    saved(tmp_path, fleet, 2)
+    assert diverged_in(tmp_path) is None
+    with pytest.raises(ModelError, match="has not finished: go on with"):
+        Model.load(tmp_path)
+    fleet.state["failed_at"][0] = 2
+    saved(tmp_path, fleet, 1)
+    assert diverged_in(tmp_path) == 2
+    with pytest.raises(ModelError, match="diverged at step 2 and has no weights: train it in another folder"):
+        Model.load(tmp_path)
+
+
+@pytest.mark.parametrize("failed_at", [torch.full((9,), 3), torch.tensor([float("nan")]), torch.tensor(3), None])
+def test_what_a_forged_checkpoint_says_of_its_end_is_not_believed(tmp_path: Path, failed_at: Any) -> None:
+    tensors = {"other": torch.zeros(1)} if failed_at is None else {"failed_at": failed_at}
+    save_file(tensors, tmp_path / "checkpoint.safetensors")
+    assert diverged_in(tmp_path) is None
+    (tmp_path / "checkpoint.safetensors").write_bytes(b"nothing")
+    assert diverged_in(tmp_path) is None

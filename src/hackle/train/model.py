@@ -78,6 +78,14 @@ def load_weights(folder: Path, run: Run, shape: tuple[int, int, int], *, trust: 
     except ValueError as error:
         raise ModelError(str(error)) from error
     if path is None:
+        # It builds a model, too, of a checkpoint.
+        from hackle.train.unfinished import diverged_in
+
+        if (step := diverged_in(folder)) is not None:
+            raise ModelError(
+                f"{folder} holds a run that diverged at step {step:,} and has no weights: train it in another folder, with a "
+                "smaller learning rate or weight"
+            )
         raise ModelError(
             f"{folder} holds a run that has not finished: go on with "
             f"`hackle train --resume --out {shlex.quote(str(folder))}`, or hackle.fit(…, resume=True)"

@@ -48,6 +48,21 @@ def step_in(folder: Path) -> int | None:
         return None
 
 
+def diverged_in(folder: Path) -> int | None:
+    """The step at which the run in a folder diverged, as its checkpoint has it; None if it did not, or nothing can be read."""
+    path = checkpoint_in(folder)
+    if path is None:
+        return None
+    try:
+        with safe_open(path, framework="pt") as file:
+            if file.get_slice("failed_at").get_shape() != [1]:
+                return None
+            step = int(file.get_tensor("failed_at")[0])
+    except (SafetensorError, OSError, RuntimeError, ValueError, OverflowError):
+        return None
+    return step if step >= 0 else None
+
+
 def load_unfinished(folder: Path, *, trust: bool = False) -> tuple[Model, int]:
     """The model of a run's last checkpoint, and its step; `ModelError` if there is none. trust: as for `Model.load`.
 
