@@ -83,7 +83,7 @@ def _introduction(tables: Tables, judged: Sequence[Judgement]) -> str:
 
 def _what_holds(tested: Sequence[Judgement]) -> str:
     lines = (
-        f"{one.claim.statement} {_cited(one)}{_instead(one)}{_beside(one, 'But by another estimator')}"
+        f"{one.claim.statement} {_cited(one)}{_instead(one)}{_beside(one, 'By another estimator')}"
         for one in tested
         if one.verdict == "holds"
     )
