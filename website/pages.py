@@ -30,18 +30,19 @@ _LINK = re.compile(r"\]\(([\w./-]+\.md)[)#]")
 
 
 def release_notes(changelog: str) -> dict[str, str]:
-    """The pages of the release notes by their paths: one for each version, newest first, after a list of them.
+    """The pages of the release notes by their paths: one for each version, newest first, after a list of them. Links to pages of
+    the documentation are changed to where it is seen from there.
 
-    >>> pages = release_notes("# Changelog\\n\\n## 0.2.0 — unreleased\\n\\n- New.\\n\\n## 0.1.0 — May\\n\\n- First.\\n")
+    >>> pages = release_notes("# Changelog\\n\\n## 0.2.0 — unreleased\\n\\n- New.\\n\\n## 0.1.0 — May\\n\\n- [First](docs/a.md).\\n")
     >>> list(pages)
     ['releases/index.md', 'releases/0.2.0.md', 'releases/0.1.0.md']
     >>> print(pages["releases/0.1.0.md"])
     # 0.1.0 — May
     <BLANKLINE>
-    - First.
+    - [First](../a.md).
     <BLANKLINE>
     """
-    versions = _VERSION.split(changelog)[1:]
+    versions = _VERSION.split(changelog.replace("](docs/", "](../"))[1:]
     headings = [version.partition("\n")[0] for version in versions]
     pages = {f"releases/{head.split()[0]}.md": f"# {version}" for head, version in zip(headings, versions, strict=True)}
     listed = "".join(f"- [{head}]({head.split()[0]}.md)\n" for head in headings)
