@@ -30,8 +30,8 @@ _LINK = re.compile(r"\]\(([\w./-]+\.md)[)#]")
 
 
 def release_notes(changelog: str) -> dict[str, str]:
-    """The pages of the release notes by their paths: one for each version, newest first, after a list of them. Links to pages of
-    the documentation are changed to where it is seen from there.
+    """The pages of the release notes by their paths: one for each version, newest first, after a list of them. Links to pages
+    of the documentation lead there from below it.
 
     >>> pages = release_notes("# Changelog\\n\\n## 0.2.0 — unreleased\\n\\n- New.\\n\\n## 0.1.0 — May\\n\\n- [First](docs/a.md).\\n")
     >>> list(pages)
