@@ -33,7 +33,7 @@ def release_notes(changelog: str) -> dict[str, str]:
     """The pages of the release notes by their paths: one for each version, newest first, after a list of them. Links to pages
     of the documentation lead there from below it.
 
-    >>> pages = release_notes("# Changelog\\n\\n## 0.2.0 — unreleased\\n\\n- New.\\n\\n## 0.1.0 — May\\n\\n- [First](docs/a.md).\\n")
+    >>> pages = release_notes("# Changelog\\n\\n## 0.2.0 — soon\\n\\n- New.\\n\\n## 0.1.0 — May\\n\\n- [First](docs/a.md).\\n")
     >>> list(pages)
     ['releases/index.md', 'releases/0.2.0.md', 'releases/0.1.0.md']
     >>> print(pages["releases/0.1.0.md"])
