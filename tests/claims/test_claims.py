@@ -15,10 +15,11 @@ import pytest
 
 from claims.synthetic import sweep, tables, trials
 from hackle.claims import CLAIMS, Claim, Judgement, Region, Stratum, View, as_frame, judge
+from hackle.claims.conditions import several
 from hackle.claims.measures import difference, value
 from hackle.claims.statistics import LEVEL, POWER, Estimate
 from hackle.claims.stratum import serves_for
-from hackle.claims.view import DERIVED, UNDER, several
+from hackle.claims.view import DERIVED, UNDER
 from hackle.core.design import design_of
 from hackle.metrics.metric import row_of
 from hackle.nets import ARCHITECTURES

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from claims.synthetic import sweep, tables
-from hackle.claims.view import KL_WITHOUT_CONSTANT, View, describe
+from hackle.claims.conditions import describe
+from hackle.claims.view import KL_WITHOUT_CONSTANT, View
 
 
 def test_failed_runs_are_left_out() -> None:

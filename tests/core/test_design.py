@@ -125,7 +125,7 @@ import numpy as np
 
 import hackle
 from hackle.cli.main import main
-from hackle.claims.view import complete
+from hackle.claims.conditions import complete
 from hackle.core.records import record_hash
 from hackle.core.regimes import Drawing, Labels, Pairs
 from hackle.explorer.catalogue import Catalogue

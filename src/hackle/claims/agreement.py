@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hackle.claims.conditions import Condition
 from hackle.claims.measures import Measure
 from hackle.claims.statistics import Floats, Units, correlations, jackknife
-from hackle.claims.view import Condition, Data, Frame
+from hackle.claims.view import Data, Frame
 from hackle.information.ranks import rank_correlations, spearman_matrix
 
 

@@ -20,10 +20,11 @@ from typing import Literal
 
 import numpy as np
 
+from hackle.claims.conditions import describe, several
 from hackle.claims.measures import Measure
 from hackle.claims.statistics import LEVEL, Estimate, Units, mean_of
 from hackle.claims.stratum import Stratum, without_stand_ins
-from hackle.claims.view import Data, View, describe, several
+from hackle.claims.view import Data, View
 from hackle.core.parts import is_reference
 from hackle.store.tables import Tables
 

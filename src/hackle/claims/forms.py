@@ -21,9 +21,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from hackle.claims.claim import Claim, Region
+from hackle.claims.conditions import Condition, several
 from hackle.claims.measures import Measure
 from hackle.claims.stratum import Stratum
-from hackle.claims.view import Condition, several
 
 Strata = Mapping[str, Condition | tuple[Condition, ...]]
 """The conditions of strata, by their names."""

@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from hackle.claims.conditions import Condition, several
 from hackle.claims.statistics import Floats, Units, correlations, jackknife
-from hackle.claims.view import Column, Condition, Data, Frame, several
+from hackle.claims.view import Column, Data, Frame
 from hackle.information.ranks import spearman
 from hackle.metrics.mig import top_two_gap
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from hackle.claims.view import Condition
+from hackle.claims.conditions import Condition
 from hackle.core.parts import parts_of
 
 

@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from hackle.claims.conditions import Condition, as_columns, complete, describe, several
 from hackle.claims.statistics import Floats
-from hackle.core.design import CONFIGURATION, DEFAULTS, DESIGN, REGIMES, USUAL, as_column
-from hackle.core.method import Method, about
-from hackle.core.parts import nearest, parts_of
+from hackle.core.design import CONFIGURATION, DEFAULTS, DESIGN
+from hackle.core.parts import nearest
 from hackle.store.blobs import usable
 from hackle.store.records import setting_numbers, swept_fields
 from hackle.store.tables import SCORE_COLUMNS, Tables, correlation_constant
@@ -26,9 +26,6 @@ from hackle.store.tables import SCORE_COLUMNS, Tables, correlation_constant
 Frame = Any
 Column = Any
 """pandas frames and series; its annotations do not say which of the two indexing returns."""
-Condition = Mapping[str, Any]
-"""What some runs have in common: the value, or a tuple of values, of columns of the table of runs."""
-
 KL_WITHOUT_CONSTANT = "kl_without_constant"
 """The KL without what correlated noise adds whatever is learnt, −½ ln det Σ."""
 OWN_DENSITY = "monte_carlo_tc_with_constant"
@@ -50,43 +47,6 @@ def final_values(curve: Frame, earlier: int = 0) -> Column:
     first, last = 1 - (earlier + 1) * TAIL, 1 - earlier * TAIL
     inside = (curve["step"] > first * end) & (curve["step"] <= last * end)
     return curve[inside].groupby("run", observed=True)["value"].mean()
-
-
-def several(value: Any) -> tuple[Any, ...]:
-    """The values that a condition allows: those of a tuple, or the one.
-
-    >>> several("vae"), several(("vae", "beta-vae"))
-    (('vae',), ('vae', 'beta-vae'))
-    """
-    return value if isinstance(value, tuple) else (value,)
-
-
-def complete(condition: Condition) -> dict[str, Any]:
-    """The condition with its defaults filled in, such as uncorrelated noise and the method's usual networks and pairs."""
-    usual = about(parts_of("method").get(condition.get("method", "")) or Method)
-    regimes = {name: value for name, value in usual.run_fields.items() if name in REGIMES}
-    return _columns({**USUAL, "architecture": usual.architecture, **regimes, **condition})
-
-
-def _columns(condition: Condition) -> dict[str, Any]:
-    """The condition with regimes in the words of the table."""
-    as_columns = lambda value: tuple(map(as_column, value)) if isinstance(value, tuple) else as_column(value)  # noqa: E731
-    return {key: as_columns(value) for key, value in condition.items()}
-
-
-def describe(condition: Condition) -> str:
-    """A condition in words.
-
-    >>> describe({"method": "vae", "dataset": "dsprites", "correlation": 0.9})
-    'vae on dsprites, correlation 0.9'
-    """
-    words = lambda value: " or ".join(str(one) or "none" for one in several(value))  # noqa: E731
-    shown = _columns({key: value for key, value in condition.items() if key not in ("method", "dataset")})
-    rest = [f"{key} {words(value)}" for key, value in shown.items()]
-    start = words(condition.get("method", "any method"))
-    if "dataset" in condition:
-        start += f" on {words(condition['dataset'])}"
-    return ", ".join([start, *rest])
 
 
 SETTING = [name for name in CONFIGURATION if name != "dataset"]
@@ -384,7 +344,7 @@ class Data:
     def _passed_over(self, condition: Condition) -> str:
         """In words, how runs that a condition names differ from the usual settings that it leaves unnamed, or that none has
         what it names; "" where neither is so."""
-        told = _columns(condition)
+        told = as_columns(condition)
         if unknown := [key for key in told if self.view.column(key) is None]:
             hint = nearest(unknown[0], [*DESIGN, *self.view.fields]).rstrip(".")
             return f" (no run has a column {unknown[0]!r}; {hint})"

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from functools import partial
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
@@ -38,29 +40,29 @@ def checkpoint_in(folder: Path) -> Path | None:
 
 def step_in(folder: Path) -> int | None:
     """The step of that checkpoint, from its header; None if there is none, or none that can be read."""
-    path = checkpoint_in(folder)
-    if path is None:
-        return None
-    try:
-        with safe_open(path, framework="pt") as file:
-            return int((file.metadata() or {})["step"])
-    except (SafetensorError, OSError, KeyError, ValueError):
-        return None
+    return _read(folder, lambda file: int((file.metadata() or {})["step"]))
 
 
 def diverged_in(folder: Path) -> int | None:
     """The step at which the run in a folder diverged, as its checkpoint has it; None if it did not, or nothing can be read."""
+
+    def failed_at(file: Any) -> int:
+        return int(file.get_tensor("failed_at")[0]) if file.get_slice("failed_at").get_shape() == [1] else -1
+
+    step = _read(folder, failed_at)
+    return None if step is None or step < 0 else step
+
+
+def _read(folder: Path, number: Callable[[Any], int]) -> int | None:
+    """A number of the newest checkpoint in a folder."""
     path = checkpoint_in(folder)
     if path is None:
         return None
     try:
         with safe_open(path, framework="pt") as file:
-            if file.get_slice("failed_at").get_shape() != [1]:
-                return None
-            step = int(file.get_tensor("failed_at")[0])
-    except (SafetensorError, OSError, RuntimeError, ValueError, OverflowError):
+            return number(file)
+    except (SafetensorError, OSError, KeyError, RuntimeError, ValueError, OverflowError):
         return None
-    return step if step >= 0 else None
 
 
 def load_unfinished(folder: Path, *, trust: bool = False) -> tuple[Model, int]:

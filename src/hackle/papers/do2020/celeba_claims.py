@@ -19,6 +19,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from hackle.claims.claim import Claim
+from hackle.claims.conditions import Condition
 from hackle.claims.forms import above, below, claims_of, within
 from hackle.claims.measures import (
     INFORMATIVE,
@@ -33,7 +34,7 @@ from hackle.claims.measures import (
     value,
 )
 from hackle.claims.statistics import Floats, Units, jackknife
-from hackle.claims.view import Column, Condition, Data, Frame
+from hackle.claims.view import Column, Data, Frame
 from hackle.information.ranks import spearman_matrix
 from hackle.papers.do2020.claims import (
     BETA_10,

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from hackle.claims.claim import Claim
+from hackle.claims.conditions import Condition
 from hackle.claims.forms import above, below, claims_of, within
 from hackle.claims.measures import (
     INFORMATIVE,
@@ -32,7 +33,7 @@ from hackle.claims.measures import (
     relative_change,
     trend,
 )
-from hackle.claims.view import Column, Condition, Data, Frame
+from hackle.claims.view import Column, Data, Frame
 from hackle.figures.words import FACTORS
 from hackle.papers.do2020.settings import BETAS
 

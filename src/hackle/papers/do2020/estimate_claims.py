@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from hackle.claims.claim import Claim
+from hackle.claims.conditions import Condition
 from hackle.claims.forms import above, below, within
 from hackle.claims.measures import (
     Measure,
@@ -25,7 +26,7 @@ from hackle.claims.measures import (
     trend,
 )
 from hackle.claims.statistics import Floats, Units, correlations, jackknife
-from hackle.claims.view import Condition, Data
+from hackle.claims.view import Data
 from hackle.information.ranks import rank_correlations, spearman_matrix
 from hackle.papers.do2020.claims import BETA_10, LEAST, STEADY, TREND, by_sampling, claim, runs
 from hackle.papers.do2020.metric_claims import BOTH

@@ -26,10 +26,11 @@ import numpy as np
 
 from hackle.claims.agreement import agreement, magnitude
 from hackle.claims.claim import Claim, Region
+from hackle.claims.conditions import Condition
 from hackle.claims.forms import above, below, inside, within
 from hackle.claims.measures import INFORMATIVE, Measure, by_run, difference, gap, of_arrays, trend
 from hackle.claims.statistics import Units, jackknife
-from hackle.claims.view import UNDER, Condition, Data
+from hackle.claims.view import UNDER, Data
 from hackle.papers.do2020.claims import AAE, BETA, BETA_10, FACTOR, FACTOR_10, LEAST, TREND, VAE, claim, runs
 from hackle.papers.do2020.nats import NATS, NORMALISED, in_nats
 from hackle.papers.do2020.protocols import RAW

@@ -16,9 +16,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from hackle.claims.conditions import Condition
 from hackle.claims.measures import Measure
 from hackle.claims.statistics import Floats, Units
-from hackle.claims.view import Condition, Data
+from hackle.claims.view import Data
 from hackle.papers.do2020.claims import SIZES
 
 NATS = " in nats"

@@ -13,10 +13,11 @@ from dataclasses import replace
 
 from hackle.claims.agreement import among_runs
 from hackle.claims.claim import Claim
+from hackle.claims.conditions import Condition
 from hackle.claims.forms import above, claims_of, runs
 from hackle.claims.measures import Measure
 from hackle.claims.statistics import Units
-from hackle.claims.view import Condition, Data, Frame, View
+from hackle.claims.view import Data, Frame, View
 from hackle.papers.locatello2019.settings import DATASETS, METHODS, STRENGTHS
 from hackle.selection import kl_of_runs, udr_of_runs
 

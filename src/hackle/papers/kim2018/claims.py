@@ -25,6 +25,7 @@ import pandas as pd
 
 from hackle.claims.agreement import agreement
 from hackle.claims.claim import Claim
+from hackle.claims.conditions import Condition, several
 from hackle.claims.forms import above, below, claims_of, within
 from hackle.claims.measures import (
     INFORMATIVE,
@@ -41,7 +42,7 @@ from hackle.claims.measures import (
     without_noise,
 )
 from hackle.claims.statistics import Units, correlations, jackknife
-from hackle.claims.view import Condition, Data, Frame, several
+from hackle.claims.view import Data, Frame
 from hackle.information.ranks import spearman
 from hackle.papers.kim2018.settings import BATCH_BETAS, STAND_IN, settings
 from hackle.papers.kim2018.study import BETAS

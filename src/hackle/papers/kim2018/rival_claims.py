@@ -15,10 +15,11 @@ from dataclasses import replace
 import numpy as np
 
 from hackle.claims.claim import Claim
+from hackle.claims.conditions import Condition
 from hackle.claims.forms import above, below, claims_of, within
 from hackle.claims.measures import Measure, Number, best_difference, by_run, difference_of, of_curve
 from hackle.claims.statistics import Floats, Units
-from hackle.claims.view import Condition, Data, Frame
+from hackle.claims.view import Data, Frame
 from hackle.papers.kim2018.claims import FACTOR, LEAST, PAPER, claim, runs
 from hackle.papers.kim2018.records import (
     Test,

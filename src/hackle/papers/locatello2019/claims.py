@@ -20,10 +20,10 @@ import numpy as np
 
 from hackle.claims.agreement import agreement, magnitude
 from hackle.claims.claim import Claim
+from hackle.claims.conditions import Condition, several
 from hackle.claims.forms import Form, Strata, above, below, claims_of, within
 from hackle.claims.measures import least_best_difference
 from hackle.claims.statistics import Floats
-from hackle.claims.view import Condition, several
 from hackle.papers.locatello2019.settings import DATASETS, METHODS, STAND_IN, STRENGTHS
 from hackle.papers.locatello2019.transfer import (
     Transfer,

@@ -22,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hackle.claims.claim import Claim
+from hackle.claims.conditions import Condition
 from hackle.claims.forms import Strata, above, below, runs, within
 from hackle.claims.measures import SMALLEST, Measure, by_seed, log_difference, trend
 from hackle.claims.statistics import Floats, Units, jackknife
-from hackle.claims.view import Condition, Data
+from hackle.claims.view import Data
 from hackle.papers.locatello2019.claims import CORRELATED, DATASETS, METHODS, claim, sets
 from hackle.papers.locatello2019.settings import STRENGTHS
 

@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from hackle.claims.conditions import Condition
 from hackle.claims.measures import Measure, common_sweeps
 from hackle.claims.statistics import Floats, Units, jackknife
-from hackle.claims.view import Condition, Data
+from hackle.claims.view import Data
 from hackle.information.ranks import rank_correlations, spearman_matrix
 
 Statistic = Callable[[Floats, list[str]], float]

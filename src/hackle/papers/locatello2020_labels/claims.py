@@ -12,10 +12,11 @@ from collections.abc import Sequence
 
 from hackle.claims.agreement import among_runs
 from hackle.claims.claim import Claim
+from hackle.claims.conditions import Condition
 from hackle.claims.forms import above, claims_of, runs
 from hackle.claims.measures import Measure, best_difference
 from hackle.claims.statistics import Units
-from hackle.claims.view import Condition, Data
+from hackle.claims.view import Data
 from hackle.core.factors import Factor, FactorGrid
 from hackle.core.regimes import Labels
 from hackle.figures.words import FACTORS

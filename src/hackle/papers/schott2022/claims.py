@@ -13,10 +13,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from hackle.claims.claim import Claim
+from hackle.claims.conditions import Condition
 from hackle.claims.forms import Strata, above, claims_of, runs, within
 from hackle.claims.measures import Measure, by_seed
 from hackle.claims.statistics import Floats, Units, mean_of
-from hackle.claims.view import Condition, Data
+from hackle.claims.view import Data
 from hackle.core.regimes import Drawing, Pairs
 from hackle.papers.locatello2020.settings import ONE
 from hackle.papers.schott2022.settings import DATASETS, METHODS
