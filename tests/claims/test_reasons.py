@@ -101,7 +101,13 @@ def test_what_is_said_of_every_stratum() -> None:
         ("", {"dataset": "my set.npz"}, "hackle study run test --out DIR --seeds 10 --datasets 'my set.npz'"),
         ("", {"dataset": "rooms3d"}, "hackle study run test --out DIR --seeds 10 --datasets rooms3d"),
         ("", {"dataset": ("shapes3d", "rooms3d")}, "hackle study run test --out DIR --seeds 10 --datasets shapes3d"),
-        ("my.py:runs", {"method": "Mine", "dataset": "own.npz"}, "hackle study run my.py:runs --out DIR --seeds 10"),
+        ("", {"strength": 4.0}, "hackle study run test --out DIR --seeds 10 --strengths 4"),
+        ("", {"strength": (0.5, 16.0)}, "hackle study run test --out DIR --seeds 10 --strengths 0.5,16"),
+        (
+            "my.py:runs",
+            {"method": "Mine", "dataset": "own.npz", "strength": 4.0},
+            "hackle study run my.py:runs --out DIR --seeds 10",
+        ),
         ("my own.py", {"method": "Mine", "dataset": "own.npz"}, "hackle study run 'my own.py' --out DIR --seeds 10"),
     ],
 )

@@ -19,6 +19,8 @@ import pytest
 from hackle.cli.main import main
 from hackle.cli.study import Selection
 from hackle.core.errors import HackleError
+from hackle.core.method import strength_of
+from hackle.core.parts import name_of
 from hackle.core.records import record_hash
 from hackle.engine import Summary
 from hackle.engine.limit import TimeLimit
@@ -203,6 +205,34 @@ def test_seeds_are_counted_or_named(own_study: str, tmp_path: Path, capsys: Any)
     assert (
         f"hackle study run {own_study} --out {tmp_path / 'out'} --seeds 2-3 " in (tmp_path / "report.html").read_text()
     )
+
+
+def test_strengths_are_chosen_and_methods_without_one_stay(own_study: str, tmp_path: Path, capsys: Any) -> None:
+    def chosen(words: str, name: str = "yang2020", **options: Any) -> set[tuple[str, str]]:
+        runs = Selection(strengths=words, seeds="1", datasets="dsprites", device="cpu", **options).of(name)[1]
+        return {(name_of(run.method), f"{strength_of(run.method):g}") for run in runs}
+
+    two = {"name": "locatello2019", "methods": "beta-vae,factor-vae"}
+    assert chosen("4", **two) == {("beta-vae", "4")}
+    assert chosen("4, 1.0, 20", **two) == {("beta-vae", "1"), ("beta-vae", "4"), ("factor-vae", "20")}
+    assert chosen("35", methods="vae,factor-vae") == {("vae", "nan"), ("factor-vae", "35")}
+    assert not capsys.readouterr().out
+    assert chosen("4,7", **two) == {("beta-vae", "4")}
+    lacks = "locatello2019 has no runs with the strengths 7; it has 1, 2, 4, 6, 8, 10, 16, 20, 30, 40, 50, 100"
+    assert words_of(capsys) == lacks
+    with pytest.raises(HackleError, match=lacks):
+        chosen("7", **two)
+    for words in ("four", "1-4", "4;2"):
+        with pytest.raises(HackleError, match=f"--strengths is {words}; expected numbers, such as 4 or 1,2,4"):
+            chosen(words)
+    folder = tmp_path / "out"
+    options = "--datasets dsprites --methods beta-vae --strengths 4 --seeds 1 --steps 3 --precision float32"
+    main(
+        f"study run locatello2019 {options} --metrics kl --fraction 0.05 --device cpu --workers 0 --out {folder}".split()
+    )
+    assert list(read(folder).runs["strength"]) == [4.0]
+    main(["report", str(folder), "--out", str(tmp_path / "report.html")])
+    assert " --strengths 4 " in (tmp_path / "report.html").read_text()
 
 
 def test_a_study_ends_after_so_many_minutes_and_says_how_to_go_on(

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -176,17 +176,17 @@ class Claim:
         return self.command_with(self.seeds)
 
     def command_with(self, seeds: int) -> str:
-        """The command that makes its runs with so many seeds, and with the data sets, methods and slow metrics that it reads.
-        A study in a file of one's own decides data sets and methods itself."""
+        """The command that makes its runs with so many seeds, and with the data sets, methods, strengths and slow metrics that
+        it reads. A study in a file of one's own decides data sets, methods and strengths itself."""
         study = self.study or self.paper
         words = [f"hackle study run {shlex.quote(study)} --out DIR --seeds {seeds}"]
         conditions = [condition for stratum in self.strata for condition in stratum.conditions]
         own = study.endswith(".py") or is_reference(study)
-        for option, key in (("datasets", "dataset"), ("methods", "method")):
+        for option, key in (("datasets", "dataset"), ("methods", "method"), ("strengths", "strength")):
             if own or not all(key in condition for condition in conditions):
                 continue
-            named = (one for condition in conditions for one in several(condition[key]))
-            words.append(f"--{option} {shlex.quote(','.join(without_stand_ins(named)))}")
+            named = {one: None for part in conditions for one in several(part[key])}
+            words.append(f"--{option} {shlex.quote(','.join(_named(key, named)))}")
         slow = dict.fromkeys(metric for score in self.measure.scores if (metric := _slow_metric(score)))
         if slow:
             words.append(f"--metrics {','.join(['all', *slow])}")
@@ -349,6 +349,13 @@ class Claim:
 
 def _and(*parts: str) -> str:
     return ", and by ".join(filter(None, parts))
+
+
+def _named(key: str, values: Iterable[Any]) -> Iterable[str]:
+    """The values of a column that conditions name, as words of a command."""
+    if key == "strength":
+        return (f"{value:g}" for value in sorted(values))
+    return without_stand_ins(values)
 
 
 def _slow_metric(score: str) -> str | None:

@@ -1,5 +1,5 @@
-"""The open claims that the fewest further runs would decide, and the commands that train these, among others: a command trains
-every strength of the methods that it names."""
+"""The open claims that the fewest further runs would decide, and the commands that train these, and others where a claim is
+about some networks or regimes of the methods that a command names."""
 
 from __future__ import annotations
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from inspect import signature
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -19,6 +20,7 @@ from hackle.cli.study_select import select_command
 from hackle.cli.words import Device, Root, count, duration, listed, plain_table, run_one_of, say
 from hackle.core.errors import HackleError
 from hackle.core.files import human_size
+from hackle.core.method import strength_of
 from hackle.core.terminal import Terminal
 from hackle.core.types import Run
 
@@ -69,6 +71,8 @@ class Selection:
     """Names separated by commas; the paper's if not given."""
     methods: str | None = None
     """Names separated by commas; the paper's if not given."""
+    strengths: str | None = None
+    """Values of the weight that the study varies, such as 4 or 1,2,4; all if not given. Methods without such a weight stay."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """dtype of autoencoders; auto is bfloat16 on CUDA, else float32. It is part of a run's record."""
     points: int | None = None
@@ -108,7 +112,8 @@ class Selection:
     def noted(self) -> dict[str, Any]:
         """What `study.json` says of the choice: the options as given."""
         every = self.wanted_seeds is None or self.wanted_seeds.start == 0
-        return {**self.options, **({} if every else {"seeds": self.seeds}), "offline": self.offline, "skip": self.skip}
+        chosen = {"strengths": self.strengths, "offline": self.offline, "skip": self.skip}
+        return {**self.options, **({} if every else {"seeds": self.seeds}), **chosen}
 
     @property
     def wanted_seeds(self) -> range | None:
@@ -123,6 +128,26 @@ class Selection:
             raise HackleError(f"--seeds is {self.seeds}; expected how many, such as 5, or first and last, such as 5-9")
         return range(first, last + 1)
 
+    def _at_wanted_strengths(self, name: str, runs: list[Run]) -> list[Run]:
+        """The runs whose method has a wanted strength, or none to choose, after saying which strengths no run has."""
+        if self.strengths is None:
+            return runs
+        try:
+            wanted = {float(word) for word in listed(self.strengths)}
+        except ValueError:
+            raise HackleError(f"--strengths is {self.strengths}; expected numbers, such as 4 or 1,2,4") from None
+        strengths = [strength_of(run.method) for run in runs]
+        known = {strength for strength in strengths if not isnan(strength)}
+        if missing := sorted(wanted - known):
+            words = (
+                f"{name} has no runs with the strengths {_numbers(missing)}; it has {_numbers(sorted(known)) or 'none'}"
+            )
+            if not wanted & known:
+                raise HackleError(words)
+            say(words, "yellow")
+        pairs = zip(runs, strengths, strict=True)
+        return [run for run, strength in pairs if isnan(strength) or strength in wanted]
+
     def of(self, name: str) -> tuple[Study, list[Run]]:
         """A study and those of its runs that are wanted and whose data sets are here, after saying what was left out or
         replaced."""
@@ -135,6 +160,7 @@ class Selection:
         runs = [run for run in runs if seeds is None or run.seed >= seeds.start]
         if not runs:
             raise HackleError(f"{name} has no runs with the seeds {self.seeds}")
+        runs = self._at_wanted_strengths(name, runs)
         there = available(runs, self.root, offline=self.offline)
         rest = without_stored(there.runs, listed(self.skip or ""))
         for line in (*there.lines, *rest.lines):
@@ -295,6 +321,10 @@ def run_study_command(
     say(f"{summary}\nresults: {out}   next: {shlex.join(['hackle', 'study', 'status', str(out)])}")
     if summary.left:
         raise OutOfTime(f"{summary.left:,} of {summary.total:,} runs are left")
+
+
+def _numbers(values: Iterable[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values)
 
 
 def _begun(out: Path, datasets: Collection[str]) -> set[str]:
