@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import os
 import signal
+import subprocess
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -351,3 +353,18 @@ def test_a_study_on_cuda_trains_in_one_worker_and_scores_in_others(data: Path, t
     summary = study(some_runs(data), tmp_path, workers=2, device="cuda", fleet_size=None)
     assert (summary.done, summary.failed) == (9, 0)
     assert set(read(tmp_path).runs["device"]) != {"cpu"}
+
+
+def test_a_script_that_starts_its_study_anew_in_each_worker_is_told_what_to_write(data: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    call = f"study([small_run(VAE(), 0, dataset={str(data)!r}, steps=2)], Path({str(tmp_path / 'out')!r}), workers=1)"
+    imports = (
+        "from pathlib import Path\nfrom small_study import study\nfrom hackle.objectives import VAE\n"
+        "from train.test_fleet import small_run\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    script.write_text(f"{imports}{call}\n")
+    answer = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=False)
+    assert answer.returncode == 1
+    assert 'call run_study below if __name__ == "__main__":' in answer.stderr
+    assert not read(tmp_path / "out").runs["run"].size

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from multiprocessing import current_process
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
@@ -77,6 +78,11 @@ def run_study(
     minutes: after so many the study ends by itself: no fleet begins that cannot be expected to end, those that train leave
     checkpoints, and what is trained is scored; the summary says how many runs are left.
     """
+    if getattr(current_process(), "_inheriting", False):
+        raise EngineError(
+            "a worker of this study imports the script that started it, which starts the study again: call run_study below "
+            'if __name__ == "__main__":'
+        )
     if workers is not None and workers < 0:
         raise EngineError(f"workers is {workers}; expected 0 or more, or none for one per core")
     if fleet_size is not None and fleet_size < 1:
