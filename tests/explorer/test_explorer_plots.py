@@ -264,7 +264,7 @@ def test_every_method_has_a_colour_and_a_marker_of_its_own_whatever_is_filtered(
     expect(page).to_have_url(re.compile("log=0"))
     page.get_by_role("tab", name="Parallel coordinates").click()
     for _ in screens(page):
-        assert page.locator(".plot .axis").first.text_content() == "strength, logarithmic"
+        expect(page.locator(".plot .axis").first).to_have_text("strength, logarithmic")
     page.get_by_role("tab", name="Scatter").click()
     page.get_by_label("Filter runs").fill("method is VAE or β-VAE or Tripod")
     expect(marks).to_have_count(3)

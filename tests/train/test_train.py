@@ -96,7 +96,7 @@ def test_stopping_and_resuming_changes_nothing(
     assert (tmp_path / "parts" / "checkpoint.safetensors").is_file()
     quiet(run, tmp_path / "parts", squares, log_every=5, resume=True)
     assert_equal_weights(tmp_path / "whole", tmp_path / "parts")
-    assert curves(tmp_path / "whole") == curves(tmp_path / "parts")
+    assert (tmp_path / "whole" / "curves.csv").read_bytes() == (tmp_path / "parts" / "curves.csv").read_bytes()
 
 
 def test_a_killed_run_resumes_to_the_same_weights(tmp_path: Path, squares: Any) -> None:

@@ -92,14 +92,25 @@ class Curves:
         return together
 
     def row(self, row: int, start: int = 0) -> dict[str, NDArray]:
-        """One run's curves from a point on: `step` and each of its terms."""
+        """One run's curves from a point on: `step` and each of its terms, by name, so that their order is that of the run
+        however often it was stopped."""
         columns: dict[str, NDArray] = {"step": np.array(self.steps[start:], dtype=np.int64)}
-        for name in self._had[row] if self._had else ():
+        for name in sorted(self._had[row], key=_by_number) if self._had else ():
             columns[name] = np.array([point[row] for point in self._terms[name][start:]], dtype=np.float32)
         return columns
 
 
 T = TypeVar("T")
+
+
+def _by_number(name: str) -> tuple[str, int]:
+    """Orders terms by name, those of latents by number.
+
+    >>> sorted(["loss", "kl_10", "kl", "kl_2"], key=_by_number)
+    ['kl', 'kl_2', 'kl_10', 'loss']
+    """
+    stem, _, number = name.rpartition("_")
+    return (stem, int(number)) if number.isdecimal() else (name, -1)
 
 
 def _numbered(name: str, values: Iterable[T]) -> dict[str, T]:
