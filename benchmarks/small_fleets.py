@@ -2,7 +2,7 @@
 
     python benchmarks/small_fleets.py --before OTHER_CHECKOUT [--out FILE]      # needs CUDA; about two minutes
 
-With --tiles in its place both are this checkout, and only the second has HACKLE_TILES=1.
+With --tiles in its place both are this checkout, the first with HACKLE_TILES=0.
 Two processes, one for each, build every fleet of the table and record its graph. Meanwhile the tests of kernels and fleets
 run, with --tests. Then the two are timed in turns, and a step of one β-VAE and one of 64 are profiled as written. Without
 either option there is one process. `--device cpu --tiny` tries all of this out where there is no GPU.

@@ -5,8 +5,11 @@ from __future__ import annotations
 import ctypes
 import re
 import sys
+from contextlib import nullcontext
 from copy import copy
 from dataclasses import replace
+from itertools import starmap
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -34,10 +37,10 @@ extern "C" const char* report() { return emulator::report(); }
 
 
 class Emulator:
-    """Launches kernels with so many blocks for each model, warps in an order by chance."""
+    """Launches kernels, divided in a given way, warps in an order by chance."""
 
     def __init__(self) -> None:
-        self.blocks, self.seed = 1, 0
+        self.shares, self.seed = tiles.Shares(1), 0
         self.conflicts: dict[str, int] = {}
 
     def launch(
@@ -46,7 +49,8 @@ class Emulator:
         library = build.library(tiles._SOURCE, _RUN, dict(defines))
         run = getattr(library, f"run_{name}")
         run.argtypes = [type(arguments), *[ctypes.c_int] * 5]
-        run(arguments, self.blocks, models, tiles.threads(name), tiles.SHARED_BYTES, self.seed)
+        tiles.share_out(arguments, self.shares)
+        run(arguments, self.shares.blocks, 1, tiles.threads(name), tiles.SHARED_BYTES, self.seed)
         library.report.restype = ctypes.c_char_p
         self.conflicts[name] = sum(int(row.split()[3]) for row in library.report().decode().splitlines())
 
@@ -196,15 +200,16 @@ def test_a_model_has_the_same_bits_alone_and_in_a_stack(device: str, few: int, s
 
 
 @pytest.mark.parametrize("warps", [4, 8])
-def test_neither_the_order_of_warps_nor_the_number_of_blocks_changes_a_bit(
+def test_neither_the_order_of_warps_nor_how_a_launch_is_divided_changes_a_bit(
     warps: int, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Warps that did not wait for each other where they must would show here: each takes its turns by chance. Nor
-    does the number of warps that go forward."""
-    given = Layers(1, batch=9, models=1)
+    """Warps that did not wait for each other where they must would show here: each takes its turns by chance. So would
+    weights of the model before in a block that goes on with another, and a role that sums in another order."""
+    given = Layers(1, batch=9, models=2)
     expected = given.all(0.0)
     monkeypatch.setattr(tiles, "FORWARD_WARPS", warps)
-    for emulator.blocks, emulator.seed in [(1, 1), (2, 2), (3, 3), (9, 4)]:
+    divided = [(1, 2, 2), (2, 1, 1), (3, 2, 1), (4, 1, 2), (7, 2, 2)]
+    for emulator.seed, emulator.shares in enumerate(starmap(tiles.Shares, divided), start=1):
         assert all(torch.equal(a, b) for a, b in zip(given.all(0.0), expected, strict=True))
 
 
@@ -257,20 +262,52 @@ def test_they_are_compiled_for_hopper(few: int, warps: int, relu: int) -> None:
     assert max(int(spilled) for spilled in re.findall(r"(\d+) bytes spill stores", text)) < 512
 
 
-def test_they_are_not_used_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_may_forbid_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    layers = torch.zeros(1, 64, 64, 1), (64, 64, 1), torch.zeros(4, 4, 1, 32), torch.zeros(4, 4, 32, 32)
     monkeypatch.delenv("HACKLE_TILES", raising=False)
-    assert not tiles.asked_for()
-    monkeypatch.setenv("HACKLE_TILES", "1")
-    assert tiles.asked_for()
     # The CPU has no such kernels.
-    assert not tiles.take(torch.zeros(1, 64, 64, 1), (64, 64, 1), torch.zeros(4, 4, 1, 32), torch.zeros(4, 4, 32, 32))
+    assert not tiles.take(*layers)
+    monkeypatch.setattr(tiles, "on_triton", lambda *tensors, dtypes: True)
+    monkeypatch.setattr(tiles, "_runs_here", lambda device: True)
+    assert tiles.take(*layers)
+    monkeypatch.setenv("HACKLE_TILES", "0")
+    assert not tiles.take(*layers)
 
 
-@pytest.mark.parametrize(("models", "units", "expected"), [(64, 64, 2), (1, 64, 64), (8, 16, 16), (24, 16, 4)])
-def test_blocks_are_as_many_as_end_first(models: int, units: int, expected: int) -> None:
-    """64 models of 64 images on 132 multiprocessors: two blocks each are one round of 16 pairs. With few models every unit
-    has a block."""
-    assert tiles.blocks_per_model(models, units, 132) == expected
+def test_where_they_cannot_be_compiled_layers_are_computed_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An NVRTC may be older than the GPU: training goes on, and says that it is slower."""
+    properties = SimpleNamespace(shared_memory_per_block_optin=tiles.SHARED_BYTES)
+
+    def refuses(*given: object) -> None:
+        raise cuda.CudaError("NVRTC does not know sm_130")
+
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: properties)
+    monkeypatch.setattr(torch.cuda, "device", lambda device: nullcontext())
+    monkeypatch.setattr(cuda, "find_nvrtc", lambda: True)
+    monkeypatch.setattr(cuda, "module", refuses)
+    with pytest.warns(UserWarning, match="slower than it could be.*does not know sm_130"):
+        assert not tiles._runs_here.__wrapped__(0)
+    properties.shared_memory_per_block_optin = 100_000
+    assert not tiles._runs_here.__wrapped__(0)
+
+
+@pytest.mark.parametrize(
+    ("models", "units", "back", "expected"),
+    [
+        (64, 64, False, (132, 2, 1)),
+        (64, 16, True, (132, 2, 1)),
+        (24, 16, True, (132, 2, 2)),
+        (8, 16, True, (128, 2, 2)),
+        (1, 16, True, (32, 1, 2)),
+        (1, 64, False, (64, 1, 1)),
+    ],
+)
+def test_launches_are_divided_so_that_all_is_done_first(
+    models: int, units: int, back: bool, expected: tuple[int, int, int]
+) -> None:
+    """On 132 multiprocessors. Parts are split in two where there are too few for all groups, and a group works alone in its
+    block where there are blocks for all units."""
+    assert tiles.shares(models, units, back, 132) == expected
 
 
 @pytest.mark.parametrize(("method", "dataset", "models"), [("factor-vae", "dsprites", 1), ("mixed", "rooms3d", 5)])

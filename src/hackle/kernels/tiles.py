@@ -17,10 +17,12 @@ from __future__ import annotations
 
 import ctypes
 import os
+import warnings
 from collections.abc import Sequence
 from ctypes import c_float, c_int, c_longlong, c_void_p
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -37,16 +39,29 @@ _WARPS = 4
 """The same in the backward kernels; each warp sums biases' gradients by itself."""
 
 
-def asked_for() -> bool:
-    """Whether the environment has HACKLE_TILES=1. These kernels agree with float64 where they are emulated; they have not been
-    run or timed on a GPU yet, and until then nothing uses them unasked."""
-    return os.environ.get("HACKLE_TILES") == "1"
+def wanted() -> bool:
+    """Whether the environment does not forbid them by HACKLE_TILES=0; without them layers are computed one by one."""
+    return os.environ.get("HACKLE_TILES") != "0"
 
 
 @cache
 def _runs_here(device: int) -> bool:
+    """Whether a device has the room and its architecture is one that the NVRTC of this environment compiles for."""
     room = torch.cuda.get_device_properties(device).shared_memory_per_block_optin
-    return room >= SHARED_BYTES and cuda.find_nvrtc() is not None
+    if room < SHARED_BYTES or cuda.find_nvrtc() is None:
+        return False
+    try:
+        with torch.cuda.device(device):
+            cuda.module(_SOURCE, _defines(few=1, relu=True))
+    except cuda.CudaError as error:
+        warnings.warn(f"training is slower than it could be, since a kernel is not used: {error}", stacklevel=2)
+        return False
+    return True
+
+
+def _defines(few: int, relu: bool) -> dict[str, int]:
+    """The macros for images of so many channels and a ReLU, or a leaky one, between the layers."""
+    return {"FEW": few, "IMAGES": IMAGES, "FORWARD_WARPS": FORWARD_WARPS, "RELU": int(relu)}
 
 
 def between(images: tuple[int, ...], fine: Tensor, wide: Tensor) -> bool:
@@ -58,9 +73,9 @@ def between(images: tuple[int, ...], fine: Tensor, wide: Tensor) -> bool:
 
 
 def take(like: Tensor, images: tuple[int, ...], fine: Tensor, wide: Tensor) -> bool:
-    """Whether the kernels do two layers with these weights: asked for, of their shapes and dtype, and on a GPU with room."""
+    """Whether the kernels do two layers with these weights: their shapes and dtype fit, the GPU has room, nobody forbids it."""
     return (
-        asked_for()
+        wanted()
         and like.numel() > 0
         and on_triton(like, fine, wide, dtypes=(torch.bfloat16,))
         and between(images, fine, wide)
@@ -81,48 +96,74 @@ def _structure(name: str, tensors: str, strides: str, numbers: Sequence[tuple[st
     return type(name, (_Arguments,), {"_fields_": fields})
 
 
-_BATCH, _PARTS = ("batch", c_int), ("parts", c_int)
+_MODELS, _WIDTH, _BATCH, _PARTS, _ROLES = ((name, c_int) for name in ("models", "width", "batch", "parts", "roles"))
 _SLOPE, _LAST_SLOPE, _SMALL_SLOPE = ("slope", c_float), ("last_slope", c_float), ("small_slope", c_float)
 KERNELS = {
     "down_two": _structure(
         "DownTwo",
         "images fine wide first_bias second_bias out",
         "fine wide first second",
-        (_BATCH, _SLOPE, _LAST_SLOPE),
+        (_MODELS, _WIDTH, _BATCH, _SLOPE, _LAST_SLOPE),
     ),
     "down_two_back": _structure(
         "DownTwoBack",
         "images fine wide grad first_bias of_fine of_wide of_bias",
         "fine wide first",
-        (_BATCH, _PARTS, _SLOPE),
+        (_MODELS, _WIDTH, _BATCH, _PARTS, _ROLES, _SLOPE),
     ),
     "up_two": _structure(
         "UpTwo",
         "small wide fine first_bias second_bias big images",
         "wide fine first second",
-        (_BATCH, _SLOPE, _LAST_SLOPE),
+        (_MODELS, _WIDTH, _BATCH, _SLOPE, _LAST_SLOPE),
     ),
     "up_two_back": _structure(
         "UpTwoBack",
         "grad fine big wide small of_small of_fine of_wide of_last_bias of_first_bias of_small_bias",
         "fine wide",
-        (_BATCH, _PARTS, _SLOPE, _SMALL_SLOPE),
+        (_MODELS, _WIDTH, _BATCH, _PARTS, _ROLES, _SLOPE, _SMALL_SLOPE),
     ),
 }
 """Each kernel's arguments, as the structure of that name in `tiles.cu` has them."""
 
 
+class Shares(NamedTuple):
+    """How a launch is divided: its blocks; the units, images or parts, that a block does at a time, one for each of its two
+    groups of warps or for the first alone; and in how many units a part's work is: if in two, the larger weight's gradient is one."""
+
+    blocks: int
+    width: int = 2
+    roles: int = 1
+
+
+class _Costs(NamedTuple):
+    """Times relative to that of two units at once: of one alone, of one of two roles, of a model's weights before its first."""
+
+    alone: float
+    role: float
+    weights: float
+
+
+_COSTS = {False: _Costs(0.6, 1.0, 0.3), True: _Costs(0.7, 0.54, 0.03)}
+"""Of the forward kernels, and of the backward ones, whose units are `IMAGES` images (benchmarks/results/tiles-h200.txt)."""
+
+
 @cache
-def blocks_per_model(models: int, units: int, processors: int) -> int:
-    """Blocks among which a model's images, or parts, are divided: the number with which all are done first. A block's two
-    groups work on one each; alone a group is faster, but not twice as fast. A block that begins loads weights, which takes
-    about as long as a third of a pair. What is computed does not depend on it."""
+def shares(models: int, units: int, back: bool, processors: int) -> Shares:
+    """The division with which all is done first. All models' units lie in a row and every block has as many neighbours of it,
+    or one more; what is computed does not depend on it."""
+    costs = _COSTS[back]
 
-    def time(blocks: int) -> float:
-        rounds = -(-units // (2 * blocks)) if 2 * blocks <= units else 1 if blocks < units else 0.6
-        return -(-models * blocks // processors) * (rounds + 0.3)
+    def time(shares: Shares) -> float:
+        turns = -(-units * shares.roles // shares.width)
+        rounds = -(-models * turns // shares.blocks)
+        each = (1.0 if shares.width == 2 else costs.alone) * (1.0 if shares.roles == 1 else costs.role)
+        return rounds * each + (1 + -(-(rounds - 1) // turns)) * costs.weights
 
-    return min(range(1, units + 1), key=time)
+    def filled(width: int, roles: int) -> Shares:
+        return Shares(min(processors, models * -(-units * roles // width)), width, roles)
+
+    return min((filled(width, roles) for roles in ((1, 2) if back else (1,)) for width in (2, 1)), key=time)
 
 
 @cache
@@ -143,8 +184,15 @@ def launch(
     device = like.device
     with torch.cuda.device(device):
         kernel = _kernel(name, tuple(defines.items()), device.index)
-        blocks = blocks_per_model(models, units, torch.cuda.get_device_properties(device).multi_processor_count)
-        kernel((blocks, models, 1), threads(name), arguments)
+        processors = torch.cuda.get_device_properties(device).multi_processor_count
+        divided = shares(models, units, name.endswith("back"), processors)
+        kernel((divided.blocks, 1, 1), threads(name), share_out(arguments, divided))
+
+
+def share_out(arguments: ctypes.Structure, divided: Shares) -> ctypes.Structure:
+    """A kernel's arguments, which say how its launch is divided."""
+    arguments.width, arguments.roles = divided.width, divided.roles
+    return arguments
 
 
 def _start(
@@ -152,10 +200,9 @@ def _start(
 ) -> None:
     """Launch a kernel for images of `few` channels on these tensors, in the order of its structure: models first, each
     contiguous."""
-    strides = [parameter.stride(0) for parameter in parameters]
-    arguments = KERNELS[name](*(tensor.data_ptr() for tensor in tensors), *strides, *numbers)
-    defines = {"FEW": few, "IMAGES": IMAGES, "FORWARD_WARPS": FORWARD_WARPS, "RELU": int(arguments.slope == 0)}
-    launch(name, defines, units, len(tensors[0]), tensors[0], arguments)
+    models, strides = len(tensors[0]), [parameter.stride(0) for parameter in parameters]
+    arguments = KERNELS[name](*(tensor.data_ptr() for tensor in tensors), *strides, models, 0, *numbers)
+    launch(name, _defines(few, arguments.slope == 0), units, models, tensors[0], arguments)
 
 
 def _rows(stacked: Tensor) -> Tensor:
@@ -210,7 +257,7 @@ def down_two_back(
     of_wide = torch.empty(models, parts, 4, 4, 32, 32, **sums)
     of_bias = torch.empty(models, parts * _WARPS, 32, **sums)
     tensors = (images, fine, wide, grad, first_bias, of_fine, of_wide, of_bias)
-    _start("down_two_back", few, parts, tensors, (fine, wide, first_bias), batch, parts, slope)
+    _start("down_two_back", few, parts, tensors, (fine, wide, first_bias), batch, parts, 0, slope)
     return of_fine, of_bias, of_wide
 
 
@@ -242,5 +289,5 @@ def up_two_back(
     of_last_bias = torch.empty(models, parts * _WARPS, few, **sums)
     of_first_bias, of_small_bias = (torch.empty(models, parts * _WARPS, 32, **sums) for _ in range(2))
     tensors = (grad, fine, big, wide, small, of_small, of_fine, of_wide, of_last_bias, of_first_bias, of_small_bias)
-    _start("up_two_back", few, parts, tensors, (fine, wide), batch, parts, slope, small_slope)
+    _start("up_two_back", few, parts, tensors, (fine, wide), batch, parts, 0, slope, small_slope)
     return of_small, of_last_bias, of_fine, of_first_bias, of_wide, of_small_bias
