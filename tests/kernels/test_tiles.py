@@ -8,7 +8,6 @@ import sys
 from contextlib import nullcontext
 from copy import copy
 from dataclasses import replace
-from itertools import starmap
 from types import SimpleNamespace
 from typing import Any
 
@@ -143,6 +142,7 @@ class Layers:
 
 
 CASES = [(1, 0.0), (3, 0.2)]
+DIVISIONS = [tiles.Shares(*each) for each in ((1, 2, 2), (2, 1, 1), (3, 2, 1), (4, 1, 2), (7, 2, 2))]
 
 
 @pytest.mark.parametrize(("few", "slope"), CASES)
@@ -208,9 +208,20 @@ def test_neither_the_order_of_warps_nor_how_a_launch_is_divided_changes_a_bit(
     given = Layers(1, batch=9, models=2)
     expected = given.all(0.0)
     monkeypatch.setattr(tiles, "FORWARD_WARPS", warps)
-    divided = [(1, 2, 2), (2, 1, 1), (3, 2, 1), (4, 1, 2), (7, 2, 2)]
-    for emulator.seed, emulator.shares in enumerate(starmap(tiles.Shares, divided), start=1):
+    for emulator.seed, emulator.shares in enumerate(DIVISIONS, start=1):
         assert all(torch.equal(a, b) for a, b in zip(given.all(0.0), expected, strict=True))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("few", "slope"), CASES)
+def test_how_a_launch_is_divided_changes_no_bit_on_a_gpu(
+    few: int, slope: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = Layers(few, batch=9, models=2, device="cuda")
+    expected = given.all(slope)
+    for divided in DIVISIONS:
+        monkeypatch.setattr(tiles, "shares", lambda *given, divided=divided: divided)
+        assert all(torch.equal(a, b) for a, b in zip(given.all(slope), expected, strict=True))
 
 
 def test_matrices_are_read_without_bank_conflicts(emulator: Emulator) -> None:
