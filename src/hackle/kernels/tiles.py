@@ -129,7 +129,7 @@ KERNELS = {
 
 class Shares(NamedTuple):
     """How a launch is divided: its blocks; the units, images or parts, that a block does at a time, one for each of its two
-    groups of warps or for the first alone; and the units of which a part is made, two if its larger weight's gradient is one."""
+    groups of warps or for the first alone; and the units that a part is, two if its larger weight's gradient is one."""
 
     blocks: int
     width: int = 2
