@@ -36,10 +36,10 @@ extern "C" const char* report() { return emulator::report(); }
 
 
 class Emulator:
-    """Launches kernels, divided in a given way, warps in an order by chance."""
+    """Launches kernels with so many blocks for each model, warps in an order by chance."""
 
     def __init__(self) -> None:
-        self.shares, self.seed = tiles.Shares(1), 0
+        self.blocks, self.seed = 1, 0
         self.conflicts: dict[str, int] = {}
 
     def launch(
@@ -48,8 +48,7 @@ class Emulator:
         library = build.library(tiles._SOURCE, _RUN, dict(defines))
         run = getattr(library, f"run_{name}")
         run.argtypes = [type(arguments), *[ctypes.c_int] * 5]
-        tiles.share_out(arguments, self.shares)
-        run(arguments, self.shares.blocks, 1, tiles.threads(name), tiles.SHARED_BYTES, self.seed)
+        run(arguments, self.blocks, models, tiles.threads(name), tiles.SHARED_BYTES, self.seed)
         library.report.restype = ctypes.c_char_p
         self.conflicts[name] = sum(int(row.split()[3]) for row in library.report().decode().splitlines())
 
@@ -142,7 +141,6 @@ class Layers:
 
 
 CASES = [(1, 0.0), (3, 0.2)]
-DIVISIONS = [tiles.Shares(*each) for each in ((1, 2, 2), (2, 1, 1), (3, 2, 1), (4, 1, 2), (7, 2, 2))]
 
 
 @pytest.mark.parametrize(("few", "slope"), CASES)
@@ -200,27 +198,25 @@ def test_a_model_has_the_same_bits_alone_and_in_a_stack(device: str, few: int, s
 
 
 @pytest.mark.parametrize("warps", [4, 8])
-def test_neither_the_order_of_warps_nor_how_a_launch_is_divided_changes_a_bit(
+def test_neither_the_order_of_warps_nor_the_number_of_blocks_changes_a_bit(
     warps: int, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Warps that did not wait for each other where they must would show here: each takes its turns by chance. So would
-    weights of the model before in a block that goes on with another, and a role that sums in another order."""
-    given = Layers(1, batch=9, models=2)
+    """Warps that did not wait for each other where they must would show here: each takes its turns by chance. Nor
+    does the number of warps that go forward."""
+    given = Layers(1, batch=9, models=1)
     expected = given.all(0.0)
     monkeypatch.setattr(tiles, "FORWARD_WARPS", warps)
-    for emulator.seed, emulator.shares in enumerate(DIVISIONS, start=1):
+    for emulator.blocks, emulator.seed in [(1, 1), (2, 2), (3, 3), (9, 4)]:
         assert all(torch.equal(a, b) for a, b in zip(given.all(0.0), expected, strict=True))
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize(("few", "slope"), CASES)
-def test_how_a_launch_is_divided_changes_no_bit_on_a_gpu(
-    few: int, slope: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    given = Layers(few, batch=9, models=2, device="cuda")
+def test_the_number_of_blocks_changes_no_bit_on_a_gpu(few: int, slope: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = Layers(few, batch=9, device="cuda")
     expected = given.all(slope)
-    for divided in DIVISIONS:
-        monkeypatch.setattr(tiles, "shares", lambda *given, divided=divided: divided)
+    for blocks in (1, 2, 3, 9):
+        monkeypatch.setattr(tiles, "blocks_per_model", lambda *given, blocks=blocks: blocks)
         assert all(torch.equal(a, b) for a, b in zip(given.all(slope), expected, strict=True))
 
 
@@ -302,23 +298,11 @@ def test_where_they_cannot_be_compiled_layers_are_computed_one_by_one(monkeypatc
     assert not tiles._runs_here.__wrapped__(0)
 
 
-@pytest.mark.parametrize(
-    ("models", "units", "back", "expected"),
-    [
-        (64, 64, False, (132, 2, 1)),
-        (64, 16, True, (132, 2, 1)),
-        (24, 16, True, (132, 2, 2)),
-        (8, 16, True, (128, 2, 2)),
-        (1, 16, True, (32, 1, 2)),
-        (1, 64, False, (64, 1, 1)),
-    ],
-)
-def test_launches_are_divided_so_that_all_is_done_first(
-    models: int, units: int, back: bool, expected: tuple[int, int, int]
-) -> None:
-    """On 132 multiprocessors. Parts are split in two where there are too few for all groups, and a group works alone in its
-    block where there are blocks for all units."""
-    assert tiles.shares(models, units, back, 132) == expected
+@pytest.mark.parametrize(("models", "units", "expected"), [(64, 64, 2), (1, 64, 64), (8, 16, 16), (24, 16, 4)])
+def test_blocks_are_as_many_as_end_first(models: int, units: int, expected: int) -> None:
+    """64 models of 64 images on 132 multiprocessors: two blocks each are one round of 16 pairs. With few models every unit
+    has a block."""
+    assert tiles.blocks_per_model(models, units, 132) == expected
 
 
 @pytest.mark.parametrize(("method", "dataset", "models"), [("factor-vae", "dsprites", 1), ("mixed", "rooms3d", 5)])

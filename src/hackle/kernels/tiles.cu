@@ -214,33 +214,9 @@ struct Place {
   __device__ __forceinline__ void meet() const { barrier(1 + group, 32 * WARPS); }
 };
 
-// A block's share of a launch. Each model's units, images or parts of sums, come in turns: one for either group (width 2) or for
-// the first alone (width 1). All models' turns lie in a row, and a block has neighbours of it; [unit, end) are a group's of one model,
-// `width` apart.
-struct Share {
-  const int units, width;
-  int turns, next, last;
-  int model, unit, end;
-  __device__ __forceinline__ Share(int models, int units, int width) : units(units), width(width), turns((units + width - 1) / width) {
-    const long long all = static_cast<long long>(models) * turns;
-    next = static_cast<int>(all * blockIdx.x / gridDim.x);
-    last = static_cast<int>(all * (blockIdx.x + 1) / gridDim.x);
-  }
-  __device__ __forceinline__ bool next_model(int group) {
-    if (next >= last) return false;
-    model = next / turns;
-    const int first = next - model * turns, count = min(turns - first, last - next);
-    next += count;
-    end = group < width ? min(units, (first + count) * width) : 0;
-    unit = first * width + group;
-    return true;
-  }
-};
-
-// Weights and biases, `count` of the second, into shared memory, by all threads of the block once they are done with others.
+// Weights and biases, `count` of the second, into shared memory, by all threads of the block.
 __device__ __forceinline__ void load_parameters(Base base, int threads, const bf16* fine, const bf16* wide, const float* first,
                                                 const float* second, int count) {
-  __syncthreads();
   for (int i = threadIdx.x; i < 16 * CHANNELS * 4; i += threads) copy(base, WIDE + in_rows(i >> 2, i & 3), wide + 8 * i);
   for (int i = threadIdx.x; i < TAPS * 4; i += threads) copy(base, FINE + in_rows(i >> 2, i & 3), fine + 8 * i);
   commit();
@@ -662,7 +638,7 @@ struct DownTwo {
   const float *first_bias, *second_bias;
   bf16* out;
   long long fine_stride, wide_stride, first_stride, second_stride;
-  int models, width, batch;
+  int batch;
   float slope, last_slope;
 };
 
@@ -671,61 +647,48 @@ extern "C" __global__ void __launch_bounds__(64 * FORWARD_WARPS, 1) down_two(Dow
   BASE(base);
   const Place<FORWARD_WARPS> me;
   const int big = GROUPS + me.group * FORWARD_GROUP, image = big + BIG_BYTES;
+  const long long model = blockIdx.y;
+  load_parameters(base, 64 * FORWARD_WARPS, a.fine + model * a.fine_stride, a.wide + model * a.wide_stride,
+                  a.first_bias + model * a.first_stride, a.second_bias + model * a.second_stride, CHANNELS);
+  const bf16* images = a.images + model * a.batch * SIDE * SIDE * FEW;
+  const int step = 2 * gridDim.x;
   Pieces<FORWARD_WARPS> pieces;
-  Share share(a.models, a.batch, a.width);
-  while (share.next_model(me.group)) {
-    const long long model = share.model;
-    load_parameters(base, 64 * FORWARD_WARPS, a.fine + model * a.fine_stride, a.wide + model * a.wide_stride,
-                    a.first_bias + model * a.first_stride, a.second_bias + model * a.second_stride, CHANNELS);
-    const bf16* images = a.images + model * a.batch * SIDE * SIDE * FEW;
-    int which = share.unit;
-    if (which < share.end) pieces.fetch(me, images + static_cast<long long>(which) * SIDE * SIDE * FEW);
-    for (; which < share.end; which += a.width) {
-      pieces.place(me, base, image);
-      me.meet();
-      first_layer(me, base, image, big, a.slope);
-      me.meet();
-      if (which + a.width < share.end) pieces.fetch(me, images + static_cast<long long>(which + a.width) * SIDE * SIDE * FEW);
-      const Start start(base, BIASES + 128, me.pair);
-      constexpr int ROWS = SMALL / FORWARD_WARPS;
-      float c[ROWS][4][4];
+  int which = blockIdx.x + me.group * gridDim.x;
+  if (which < a.batch) pieces.fetch(me, images + static_cast<long long>(which) * SIDE * SIDE * FEW);
+  for (; which < a.batch; which += step) {
+    pieces.place(me, base, image);
+    me.meet();
+    first_layer(me, base, image, big, a.slope);
+    me.meet();
+    if (which + step < a.batch) pieces.fetch(me, images + static_cast<long long>(which + step) * SIDE * SIDE * FEW);
+    const Start start(base, BIASES + 128, me.pair);
+    constexpr int ROWS = SMALL / FORWARD_WARPS;
+    float c[ROWS][4][4];
 #pragma unroll
-      for (int i = 0; i < ROWS; i++) start.put(c[i]);
-      down<FORWARD_WARPS, ROWS>(me, base, big, c);
-      bf16* out = a.out + (model * a.batch + which) * SMALL * SMALL * CHANNELS;
+    for (int i = 0; i < ROWS; i++) start.put(c[i]);
+    down<FORWARD_WARPS, ROWS>(me, base, big, c);
+    bf16* out = a.out + (model * a.batch + which) * SMALL * SMALL * CHANNELS;
 #pragma unroll
-      for (int i = 0; i < ROWS; i++)
-        each_pair(me.row, me.pair, c[i], [&](int column, int n, int byte, float first, float second) {
-          const int at = ((me.warp * ROWS + i) * SMALL + column) * CHANNELS + n * 8 + byte / 2;
-          *reinterpret_cast<uint32_t*>(out + at) = pack(leaky(first, a.last_slope), leaky(second, a.last_slope));
-        });
-      // The next image goes where this one was, which all have read; the next map, behind a barrier, where all have now been.
-    }
+    for (int i = 0; i < ROWS; i++)
+      each_pair(me.row, me.pair, c[i], [&](int column, int n, int byte, float first, float second) {
+        const int at = ((me.warp * ROWS + i) * SMALL + column) * CHANNELS + n * 8 + byte / 2;
+        *reinterpret_cast<uint32_t*>(out + at) = pack(leaky(first, a.last_slope), leaky(second, a.last_slope));
+      });
+    // The next image goes where this one was, which all have read; the next map, behind a barrier, where all have now been.
   }
 }
 
-// A group's unit of a backward kernel: a part of IMAGES images, or of it only the larger weight's gradient (WIDE_ONE) or all else
-// (OTHERS). Split so, twice as many groups find work; either sums in the same order as both do together.
-enum Role { BOTH, WIDE_ONE, OTHERS };
-struct Part {
-  int number, first, end, after;  // images [first, end), and the first that this group does after them
-  bool wide, others;
-  __device__ __forceinline__ Part(const Share& share, int unit, int roles, int batch) {
-    number = unit / roles;
-    const int role = roles == 1 ? BOTH : WIDE_ONE + unit % 2;
-    wide = role != OTHERS, others = role != WIDE_ONE;
-    first = number * IMAGES, end = min(batch, first + IMAGES);
-    after = unit + share.width < share.end ? (unit + share.width) / roles * IMAGES : batch;
-  }
-  __device__ __forceinline__ int image_after(int which) const { return which + 1 < end ? which + 1 : after; }
-};
+// The image that a group does after this one, in its part that ends there or in its next part.
+__device__ __forceinline__ int image_after(int which, int end, int part) {
+  return which + 1 < end ? which + 1 : (part + 2 * static_cast<int>(gridDim.x)) * IMAGES;
+}
 
 struct DownTwoBack {
   const bf16 *images, *fine, *wide, *grad;
   const float* first_bias;
   float *of_fine, *of_wide, *of_bias;
   long long fine_stride, wide_stride, first_stride;
-  int models, width, batch, parts, roles;
+  int batch, parts;
   float slope;
 };
 
@@ -736,62 +699,54 @@ extern "C" __global__ void __launch_bounds__(256, 1) down_two_back(DownTwoBack a
   const Place<4> me;
   const int big = GROUPS + me.group * BACK_GROUP, image = big + BIG_BYTES;
   const int small = APART ? image + IMAGE_BYTES : image, few_sums = big + SUMS_AT;
-  Share share(a.models, a.parts * a.roles, a.width);
-  while (share.next_model(me.group)) {
-    const long long model = share.model;
-    load_parameters(base, 256, a.fine + model * a.fine_stride, a.wide + model * a.wide_stride,
-                    a.first_bias + model * a.first_stride, nullptr, 0);
-    for (int unit = share.unit; unit < share.end; unit += a.width) {
-      const Part part(share, unit, a.roles, a.batch);
-      float of_wide[4][2][4][4] = {}, of_bias[8] = {};
-      clear_few(me, base, few_sums);
+  const long long model = blockIdx.y;
+  load_parameters(base, 256, a.fine + model * a.fine_stride, a.wide + model * a.wide_stride,
+                  a.first_bias + model * a.first_stride, nullptr, 0);
+  for (int part = blockIdx.x + me.group * gridDim.x; part < a.parts; part += 2 * gridDim.x) {
+    float of_wide[4][2][4][4] = {}, of_bias[8] = {};
+    clear_few(me, base, few_sums);
+    const int end = min(a.batch, (part + 1) * IMAGES);
 #pragma unroll 1
-      for (int which = part.first; which < part.end; which++) {
-        const long long at = model * a.batch + which;
-        const bf16* own = a.images + at * SIDE * SIDE * FEW;
-        const bf16* grad = a.grad + at * SMALL * SMALL * CHANNELS;
-        if (APART) fetch_small(me, base, small, grad), commit();
-        {
-          Pieces<4> pieces;
-          pieces.fetch(me, own);
-          pieces.place(me, base, image);
-        }
-        if (const int next = part.image_after(which); me.thread == 0 && next < a.batch) {
-          expect(a.images + (model * a.batch + next) * SIDE * SIDE * FEW, SIDE * SIDE * FEW * 2);
-          expect(a.grad + (model * a.batch + next) * SMALL * SMALL * CHANNELS, SMALL_BYTES);
-        }
-        me.meet();
-        first_layer(me, base, image, big, a.slope);
-        if (!APART) me.meet(), fetch_small(me, base, small, grad), commit();
-        wait<0>();
-        me.meet();
-        if (part.wide) {
-          taps(me, base, big, small, of_wide);
-          me.meet();
-        }
-        if (!part.others) continue;
-        up(me, base, small, Start(), [&](int y, int x, float(&c)[4][4]) {
-          gate_in_place(base, big + in_big(y, 2 * (me.lane & 15) + x, me.lane >> 4), c, a.slope, of_bias);
-        });
-        me.meet();
-        if (!APART) {
-          Pieces<4> pieces;
-          pieces.fetch(me, own);
-          pieces.place(me, base, image);
-          me.meet();
-        }
-        float few[FEW][4][4] = {};
-        taps_few(me, base, image, big, few);
-        add_few(me, base, few_sums, few);
+    for (int which = part * IMAGES; which < end; which++) {
+      const long long at = model * a.batch + which;
+      const bf16* own = a.images + at * SIDE * SIDE * FEW;
+      const bf16* grad = a.grad + at * SMALL * SMALL * CHANNELS;
+      if (APART) fetch_small(me, base, small, grad), commit();
+      {
+        Pieces<4> pieces;
+        pieces.fetch(me, own);
+        pieces.place(me, base, image);
       }
-      const long long here = model * a.parts + part.number;
-      if (part.wide) write_taps(me, of_wide, a.of_wide + here * 16 * CHANNELS * CHANNELS);
-      if (part.others) {
-        write_few(me, base, few_sums, a.of_fine + here * TAPS * CHANNELS);
-        write_sums(me.row, me.pair, of_bias, a.of_bias + (here * 4 + me.warp) * CHANNELS);
+      if (const int next = image_after(which, end, part); me.thread == 0 && next < a.batch) {
+        expect(a.images + (model * a.batch + next) * SIDE * SIDE * FEW, SIDE * SIDE * FEW * 2);
+        expect(a.grad + (model * a.batch + next) * SMALL * SMALL * CHANNELS, SMALL_BYTES);
       }
       me.meet();
+      first_layer(me, base, image, big, a.slope);
+      if (!APART) me.meet(), fetch_small(me, base, small, grad), commit();
+      wait<0>();
+      me.meet();
+      taps(me, base, big, small, of_wide);
+      me.meet();
+      up(me, base, small, Start(), [&](int y, int x, float(&c)[4][4]) {
+        gate_in_place(base, big + in_big(y, 2 * (me.lane & 15) + x, me.lane >> 4), c, a.slope, of_bias);
+      });
+      me.meet();
+      if (!APART) {
+        Pieces<4> pieces;
+        pieces.fetch(me, own);
+        pieces.place(me, base, image);
+        me.meet();
+      }
+      float few[FEW][4][4] = {};
+      taps_few(me, base, image, big, few);
+      add_few(me, base, few_sums, few);
     }
+    const long long here = model * a.parts + part;
+    write_taps(me, of_wide, a.of_wide + here * 16 * CHANNELS * CHANNELS);
+    write_few(me, base, few_sums, a.of_fine + here * TAPS * CHANNELS);
+    write_sums(me.row, me.pair, of_bias, a.of_bias + (here * 4 + me.warp) * CHANNELS);
+    me.meet();
   }
 }
 
@@ -875,7 +830,7 @@ struct UpTwo {
   const float *first_bias, *second_bias;
   bf16 *big, *images;
   long long wide_stride, fine_stride, first_stride, second_stride;
-  int models, width, batch;
+  int batch;
   float slope, last_slope;
 };
 
@@ -884,33 +839,30 @@ extern "C" __global__ void __launch_bounds__(64 * FORWARD_WARPS, 1) up_two(UpTwo
   BASE(base);
   const Place<FORWARD_WARPS> me;
   const int big = GROUPS + me.group * UP_GROUP, small = big + BIG_BYTES, image = small;
-  Share share(a.models, a.batch, a.width);
-  while (share.next_model(me.group)) {
-    const long long model = share.model;
-    load_parameters(base, 64 * FORWARD_WARPS, a.fine + model * a.fine_stride, a.wide + model * a.wide_stride,
-                    a.first_bias + model * a.first_stride, a.second_bias + model * a.second_stride, FEW);
-    for (int which = share.unit; which < share.end; which += a.width) {
-      const long long at = model * a.batch + which;
-      fetch_small(me, base, small, a.small + at * SMALL * SMALL * CHANNELS);
-      commit();
-      if (const int next = which + a.width; me.thread == 0 && next < share.end)
-        expect(a.small + (model * a.batch + next) * SMALL * SMALL * CHANNELS, SMALL_BYTES);
-      wait<0>();
-      me.meet();
-      up(me, base, small, Start(base, BIASES, me.pair), [&](int y, int x, float(&c)[4][4]) {
-        put_tile(base, big + in_big(y, 2 * (me.lane & 15) + x, me.lane >> 4), c, a.slope);
-      });
-      me.meet();
-      uint4* map = reinterpret_cast<uint4*>(a.big + at * BIG * BIG * CHANNELS);
+  const long long model = blockIdx.y;
+  load_parameters(base, 64 * FORWARD_WARPS, a.fine + model * a.fine_stride, a.wide + model * a.wide_stride,
+                  a.first_bias + model * a.first_stride, a.second_bias + model * a.second_stride, FEW);
+  for (int which = blockIdx.x + me.group * gridDim.x; which < a.batch; which += 2 * gridDim.x) {
+    const long long at = model * a.batch + which;
+    fetch_small(me, base, small, a.small + at * SMALL * SMALL * CHANNELS);
+    commit();
+    if (const int next = which + 2 * gridDim.x; me.thread == 0 && next < a.batch)
+      expect(a.small + (model * a.batch + next) * SMALL * SMALL * CHANNELS, SMALL_BYTES);
+    wait<0>();
+    me.meet();
+    up(me, base, small, Start(base, BIASES, me.pair), [&](int y, int x, float(&c)[4][4]) {
+      put_tile(base, big + in_big(y, 2 * (me.lane & 15) + x, me.lane >> 4), c, a.slope);
+    });
+    me.meet();
+    uint4* map = reinterpret_cast<uint4*>(a.big + at * BIG * BIG * CHANNELS);
 #pragma unroll 4
-      for (int i = me.thread; i < BIG * BIG * 4; i += 32 * FORWARD_WARPS) map[i] = load128(base, big + in_big(i / 4 / BIG, i / 4 % BIG, i & 3));
-      up_few(me, base, big, image, a.last_slope);
-      me.meet();
-      Pieces<FORWARD_WARPS> pieces;
-      pieces.take(me, base, image);
-      pieces.send(me, a.images + at * SIDE * SIDE * FEW);
-      me.meet();
-    }
+    for (int i = me.thread; i < BIG * BIG * 4; i += 32 * FORWARD_WARPS) map[i] = load128(base, big + in_big(i / 4 / BIG, i / 4 % BIG, i & 3));
+    up_few(me, base, big, image, a.last_slope);
+    me.meet();
+    Pieces<FORWARD_WARPS> pieces;
+    pieces.take(me, base, image);
+    pieces.send(me, a.images + at * SIDE * SIDE * FEW);
+    me.meet();
   }
 }
 
@@ -919,7 +871,7 @@ struct UpTwoBack {
   bf16* of_small;
   float *of_fine, *of_wide, *of_last_bias, *of_first_bias, *of_small_bias;
   long long fine_stride, wide_stride;
-  int models, width, batch, parts, roles;
+  int batch, parts;
   float slope, small_slope;
 };
 
@@ -930,82 +882,75 @@ extern "C" __global__ void __launch_bounds__(256, 1) up_two_back(UpTwoBack a) {
   const Place<4> me;
   const int big = GROUPS + me.group * BACK_GROUP, image = big + BIG_BYTES;
   const int small = APART ? image + IMAGE_BYTES : image, few_sums = big + SUMS_AT;
-  Share share(a.models, a.parts * a.roles, a.width);
-  while (share.next_model(me.group)) {
-    const long long model = share.model;
-    load_parameters(base, 256, a.fine + model * a.fine_stride, a.wide + model * a.wide_stride, nullptr, nullptr, 0);
-    for (int unit = share.unit; unit < share.end; unit += a.width) {
-      const Part part(share, unit, a.roles, a.batch);
-      float of_wide[4][2][4][4] = {}, of_bias[8] = {}, of_small_bias[8] = {}, of_last[FEW] = {};
-      clear_few(me, base, few_sums);
+  const long long model = blockIdx.y;
+  load_parameters(base, 256, a.fine + model * a.fine_stride, a.wide + model * a.wide_stride, nullptr, nullptr, 0);
+  for (int part = blockIdx.x + me.group * gridDim.x; part < a.parts; part += 2 * gridDim.x) {
+    float of_wide[4][2][4][4] = {}, of_bias[8] = {}, of_small_bias[8] = {}, of_last[FEW] = {};
+    clear_few(me, base, few_sums);
+    const int end = min(a.batch, (part + 1) * IMAGES);
 #pragma unroll 1
-      for (int which = part.first; which < part.end; which++) {
-        const long long at = model * a.batch + which;
-        fetch_big(me, base, big, a.big + at * BIG * BIG * CHANNELS);
-        if (APART) fetch_small(me, base, small, a.small + at * SMALL * SMALL * CHANNELS);
+    for (int which = part * IMAGES; which < end; which++) {
+      const long long at = model * a.batch + which;
+      fetch_big(me, base, big, a.big + at * BIG * BIG * CHANNELS);
+      if (APART) fetch_small(me, base, small, a.small + at * SMALL * SMALL * CHANNELS);
+      commit();
+      {
+        Pieces<4> pieces;
+        pieces.fetch(me, a.grad + at * SIDE * SIDE * FEW);
+        pieces.add_to(of_last);
+        pieces.place(me, base, image);
+      }
+      if (const int next = image_after(which, end, part); me.thread == 0 && next < a.batch) {
+        expect(a.big + (model * a.batch + next) * BIG * BIG * CHANNELS, BIG_BYTES);
+        expect(a.grad + (model * a.batch + next) * SIDE * SIDE * FEW, SIDE * SIDE * FEW * 2);
+        expect(a.small + (model * a.batch + next) * SMALL * SMALL * CHANNELS, SMALL_BYTES);
+      }
+      wait<0>();
+      me.meet();
+      {
+        float few[FEW][4][4] = {};
+        taps_few(me, base, image, big, few);
+        add_few(me, base, few_sums, few);
+      }
+      down_few(me, base, image, Start(), [&](int y, int x, float(&c)[4][4]) {
+        gate_in_place(base, big + in_big(y, x + (me.lane & 15), me.lane >> 4), c, a.slope, of_bias);
+      });
+      me.meet();
+      if (!APART) {
+        fetch_small(me, base, small, a.small + at * SMALL * SMALL * CHANNELS);
         commit();
-        {
-          Pieces<4> pieces;
-          pieces.fetch(me, a.grad + at * SIDE * SIDE * FEW);
-          pieces.add_to(of_last);
-          pieces.place(me, base, image);
-        }
-        if (const int next = part.image_after(which); me.thread == 0 && next < a.batch) {
-          expect(a.big + (model * a.batch + next) * BIG * BIG * CHANNELS, BIG_BYTES);
-          expect(a.grad + (model * a.batch + next) * SIDE * SIDE * FEW, SIDE * SIDE * FEW * 2);
-          expect(a.small + (model * a.batch + next) * SMALL * SMALL * CHANNELS, SMALL_BYTES);
-        }
         wait<0>();
         me.meet();
-        if (part.others) {
-          float few[FEW][4][4] = {};
-          taps_few(me, base, image, big, few);
-          add_few(me, base, few_sums, few);
-        }
-        down_few(me, base, image, Start(), [&](int y, int x, float(&c)[4][4]) {
-          gate_in_place(base, big + in_big(y, x + (me.lane & 15), me.lane >> 4), c, a.slope, of_bias);
-        });
-        me.meet();
-        if (!APART) {
-          fetch_small(me, base, small, a.small + at * SMALL * SMALL * CHANNELS);
-          commit();
-          wait<0>();
-          me.meet();
-        }
-        if (part.wide) taps(me, base, big, small, of_wide);
-        if (part.others) {
-          float c[4][4][4] = {};
-          down<4, 4>(me, base, big, c);
-          bf16* out = a.of_small + at * SMALL * SMALL * CHANNELS;
-#pragma unroll
-          for (int i = 0; i < 4; i++) {
-            uint32_t gated[2][4];
-            gate_tile<false>(base, small + 1024 * (4 * me.warp + i) + in_sixteen(me.lane), c[i], a.small_slope, of_small_bias, gated);
-#pragma unroll
-            for (int n = 0; n < 4; n++)
-#pragma unroll
-              for (int half = 0; half < 2; half++) {
-                const int position = (4 * me.warp + i) * SMALL + me.row + 8 * half;
-                *reinterpret_cast<uint32_t*>(out + position * CHANNELS + n * 8 + 2 * me.pair) = gated[n >> 1][2 * (n & 1) + half];
-              }
-          }
-        }
-        me.meet();
       }
-      const long long here = model * a.parts + part.number;
-      if (part.wide) write_taps(me, of_wide, a.of_wide + here * 16 * CHANNELS * CHANNELS);
-      if (part.others) {
-        write_few(me, base, few_sums, a.of_fine + here * TAPS * CHANNELS);
-        write_sums(me.row, me.pair, of_bias, a.of_first_bias + (here * 4 + me.warp) * CHANNELS);
-        write_sums(me.row, me.pair, of_small_bias, a.of_small_bias + (here * 4 + me.warp) * CHANNELS);
+      taps(me, base, big, small, of_wide);
+      float c[4][4][4] = {};
+      down<4, 4>(me, base, big, c);
+      bf16* out = a.of_small + at * SMALL * SMALL * CHANNELS;
 #pragma unroll
-        for (int c = 0; c < FEW; c++) {
-          float value = of_last[c];
-          for (int lanes = 1; lanes < 32; lanes <<= 1) value += __shfl_xor_sync(0xFFFFFFFFu, value, lanes);
-          if (me.lane == 0) a.of_last_bias[(here * 4 + me.warp) * FEW + c] = value;
-        }
+      for (int i = 0; i < 4; i++) {
+        uint32_t gated[2][4];
+        gate_tile<false>(base, small + 1024 * (4 * me.warp + i) + in_sixteen(me.lane), c[i], a.small_slope, of_small_bias, gated);
+#pragma unroll
+        for (int n = 0; n < 4; n++)
+#pragma unroll
+          for (int half = 0; half < 2; half++) {
+            const int position = (4 * me.warp + i) * SMALL + me.row + 8 * half;
+            *reinterpret_cast<uint32_t*>(out + position * CHANNELS + n * 8 + 2 * me.pair) = gated[n >> 1][2 * (n & 1) + half];
+          }
       }
       me.meet();
     }
+    const long long here = model * a.parts + part;
+    write_taps(me, of_wide, a.of_wide + here * 16 * CHANNELS * CHANNELS);
+    write_few(me, base, few_sums, a.of_fine + here * TAPS * CHANNELS);
+    write_sums(me.row, me.pair, of_bias, a.of_first_bias + (here * 4 + me.warp) * CHANNELS);
+    write_sums(me.row, me.pair, of_small_bias, a.of_small_bias + (here * 4 + me.warp) * CHANNELS);
+#pragma unroll
+    for (int c = 0; c < FEW; c++) {
+      float value = of_last[c];
+      for (int lanes = 1; lanes < 32; lanes <<= 1) value += __shfl_xor_sync(0xFFFFFFFFu, value, lanes);
+      if (me.lane == 0) a.of_last_bias[(here * 4 + me.warp) * FEW + c] = value;
+    }
+    me.meet();
   }
 }

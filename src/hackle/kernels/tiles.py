@@ -22,7 +22,6 @@ from collections.abc import Sequence
 from ctypes import c_float, c_int, c_longlong, c_void_p
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -96,74 +95,48 @@ def _structure(name: str, tensors: str, strides: str, numbers: Sequence[tuple[st
     return type(name, (_Arguments,), {"_fields_": fields})
 
 
-_MODELS, _WIDTH, _BATCH, _PARTS, _ROLES = ((name, c_int) for name in ("models", "width", "batch", "parts", "roles"))
+_BATCH, _PARTS = ("batch", c_int), ("parts", c_int)
 _SLOPE, _LAST_SLOPE, _SMALL_SLOPE = ("slope", c_float), ("last_slope", c_float), ("small_slope", c_float)
 KERNELS = {
     "down_two": _structure(
         "DownTwo",
         "images fine wide first_bias second_bias out",
         "fine wide first second",
-        (_MODELS, _WIDTH, _BATCH, _SLOPE, _LAST_SLOPE),
+        (_BATCH, _SLOPE, _LAST_SLOPE),
     ),
     "down_two_back": _structure(
         "DownTwoBack",
         "images fine wide grad first_bias of_fine of_wide of_bias",
         "fine wide first",
-        (_MODELS, _WIDTH, _BATCH, _PARTS, _ROLES, _SLOPE),
+        (_BATCH, _PARTS, _SLOPE),
     ),
     "up_two": _structure(
         "UpTwo",
         "small wide fine first_bias second_bias big images",
         "wide fine first second",
-        (_MODELS, _WIDTH, _BATCH, _SLOPE, _LAST_SLOPE),
+        (_BATCH, _SLOPE, _LAST_SLOPE),
     ),
     "up_two_back": _structure(
         "UpTwoBack",
         "grad fine big wide small of_small of_fine of_wide of_last_bias of_first_bias of_small_bias",
         "fine wide",
-        (_MODELS, _WIDTH, _BATCH, _PARTS, _ROLES, _SLOPE, _SMALL_SLOPE),
+        (_BATCH, _PARTS, _SLOPE, _SMALL_SLOPE),
     ),
 }
 """Each kernel's arguments, as the structure of that name in `tiles.cu` has them."""
 
 
-class Shares(NamedTuple):
-    """How a launch is divided: its blocks; the units, images or parts, that a block does at a time, one for each of its two
-    groups of warps or for the first alone; and the units that a part is, two if its larger weight's gradient is one."""
-
-    blocks: int
-    width: int = 2
-    roles: int = 1
-
-
-class _Costs(NamedTuple):
-    """Times relative to that of two units at once: of one alone, of one of two roles, of a model's weights before its first."""
-
-    alone: float
-    role: float
-    weights: float
-
-
-_COSTS = {False: _Costs(0.6, 1.0, 0.3), True: _Costs(0.7, 0.54, 0.03)}
-"""Of the forward kernels, and of the backward ones, whose units are `IMAGES` images (benchmarks/results/tiles-h200.txt)."""
-
-
 @cache
-def shares(models: int, units: int, back: bool, processors: int) -> Shares:
-    """The division with which all is done first. All models' units lie in a row and every block has as many neighbours of it,
-    or one more; what is computed does not depend on it."""
-    costs = _COSTS[back]
+def blocks_per_model(models: int, units: int, processors: int) -> int:
+    """Blocks among which a model's images, or parts, are divided: the number with which all are done first. A block's two
+    groups work on one each; alone a group is faster, but not twice as fast. A block that begins loads weights, which takes
+    about as long as a third of a pair. What is computed does not depend on it."""
 
-    def time(shares: Shares) -> float:
-        turns = -(-units * shares.roles // shares.width)
-        rounds = -(-models * turns // shares.blocks)
-        each = (1.0 if shares.width == 2 else costs.alone) * (1.0 if shares.roles == 1 else costs.role)
-        return rounds * each + (1 + -(-(rounds - 1) // turns)) * costs.weights
+    def time(blocks: int) -> float:
+        rounds = -(-units // (2 * blocks)) if 2 * blocks <= units else 1 if blocks < units else 0.6
+        return -(-models * blocks // processors) * (rounds + 0.3)
 
-    def filled(width: int, roles: int) -> Shares:
-        return Shares(min(processors, models * -(-units * roles // width)), width, roles)
-
-    return min((filled(width, roles) for roles in ((1, 2) if back else (1,)) for width in (2, 1)), key=time)
+    return min(range(1, units + 1), key=time)
 
 
 @cache
@@ -184,15 +157,8 @@ def launch(
     device = like.device
     with torch.cuda.device(device):
         kernel = _kernel(name, tuple(defines.items()), device.index)
-        processors = torch.cuda.get_device_properties(device).multi_processor_count
-        divided = shares(models, units, name.endswith("back"), processors)
-        kernel((divided.blocks, 1, 1), threads(name), share_out(arguments, divided))
-
-
-def share_out(arguments: ctypes.Structure, divided: Shares) -> ctypes.Structure:
-    """A kernel's arguments, which say how its launch is divided."""
-    arguments.width, arguments.roles = divided.width, divided.roles
-    return arguments
+        blocks = blocks_per_model(models, units, torch.cuda.get_device_properties(device).multi_processor_count)
+        kernel((blocks, models, 1), threads(name), arguments)
 
 
 def _start(
@@ -200,9 +166,9 @@ def _start(
 ) -> None:
     """Launch a kernel for images of `few` channels on these tensors, in the order of its structure: models first, each
     contiguous."""
-    models, strides = len(tensors[0]), [parameter.stride(0) for parameter in parameters]
-    arguments = KERNELS[name](*(tensor.data_ptr() for tensor in tensors), *strides, models, 0, *numbers)
-    launch(name, _defines(few, arguments.slope == 0), units, models, tensors[0], arguments)
+    strides = [parameter.stride(0) for parameter in parameters]
+    arguments = KERNELS[name](*(tensor.data_ptr() for tensor in tensors), *strides, *numbers)
+    launch(name, _defines(few, arguments.slope == 0), units, len(tensors[0]), tensors[0], arguments)
 
 
 def _rows(stacked: Tensor) -> Tensor:
@@ -257,7 +223,7 @@ def down_two_back(
     of_wide = torch.empty(models, parts, 4, 4, 32, 32, **sums)
     of_bias = torch.empty(models, parts * _WARPS, 32, **sums)
     tensors = (images, fine, wide, grad, first_bias, of_fine, of_wide, of_bias)
-    _start("down_two_back", few, parts, tensors, (fine, wide, first_bias), batch, parts, 0, slope)
+    _start("down_two_back", few, parts, tensors, (fine, wide, first_bias), batch, parts, slope)
     return of_fine, of_bias, of_wide
 
 
@@ -289,5 +255,5 @@ def up_two_back(
     of_last_bias = torch.empty(models, parts * _WARPS, few, **sums)
     of_first_bias, of_small_bias = (torch.empty(models, parts * _WARPS, 32, **sums) for _ in range(2))
     tensors = (grad, fine, big, wide, small, of_small, of_fine, of_wide, of_last_bias, of_first_bias, of_small_bias)
-    _start("up_two_back", few, parts, tensors, (fine, wide), batch, parts, 0, slope, small_slope)
+    _start("up_two_back", few, parts, tensors, (fine, wide), batch, parts, slope, small_slope)
     return of_small, of_last_bias, of_fine, of_first_bias, of_wide, of_small_bias
