@@ -55,6 +55,26 @@ def test_one_protocol_serves_all_claims_of_a_study() -> None:
     assert view.of("kim2018").protocol == "locatello2019"
 
 
+def test_of_others_runs_the_protocol_is_that_of_most_and_the_lender_is_scored_by_it() -> None:
+    """Neither a few runs that another study scored by this one's protocol nor a larger study that scored by a third one leave
+    the claims without runs."""
+
+    protocols = {"first": "locatello2019", "few": "kim2018", "larger": "do2020"}
+
+    def scores(run, noise):
+        return {f"mig/mean/{protocols[run['study']]}": 0.1}
+
+    designs = [
+        *sweep(study="first", method=["vae", "beta-vae"], seed=range(4)),
+        *sweep(study="few", seed=range(2)),
+        *sweep(study="larger", seed=range(6)),
+    ]
+    data = View(tables(designs, scores)).of("kim2018")
+    assert data.protocol == "locatello2019"
+    assert set(data.rows({"method": "vae"})["study"]) == {"first"}
+    assert data.lacks({"method": "vae"}, ["mig"], (), ()) == []
+
+
 def test_a_score_under_another_protocol_is_read_where_a_claim_names_it() -> None:
     def scores(run, noise):
         return {"mig/mean/yang2020": 0.1, "mig/mean/locatello2019": 0.2, "mig/sampled/locatello2019": 0.3}

@@ -139,15 +139,20 @@ class View:
             self._scores[protocol] = {names[index]: table[place] for place, index in enumerate(present)}
         return self._scores[protocol]
 
-    def protocol_of(self, study: str, places: NDArray[Any]) -> str | None:
-        """The protocol with the study's name if these runs were scored by it, else the one of most scores."""
+    def protocol_of(self, study: str, own: NDArray[Any]) -> str | None:
+        """The protocol with the study's name if any of its own runs, a mask, was scored by it. Else the one by which most of
+        them were, or of all runs if it has none: with the study's name if there are several, then with most scores."""
         rows, _, _, protocols, labels = self._codes
-        chosen = np.zeros(len(self.runs) + 1, bool)
-        chosen[places] = True
-        counts = np.bincount(protocols[chosen[rows]], minlength=len(labels))
-        if study in labels and counts[labels.index(study)]:
+        chosen = np.append(own if own.any() else np.ones(len(self.runs), bool), False)[rows]
+        counts = np.bincount(protocols[chosen], minlength=len(labels))
+        if not counts.any():
+            return None
+        if own.any() and study in labels and counts[labels.index(study)]:
             return study
-        return labels[int(counts.argmax())] if counts.any() else None
+        scored = np.zeros((len(self.runs), len(labels)), bool)
+        scored[rows[chosen], protocols[chosen]] = True
+        runs = scored.sum(axis=0)
+        return labels[max(range(len(labels)), key=lambda each: (runs[each], labels[each] == study, counts[each]))]
 
     def of(self, study: str) -> Data:
         if study not in self._parts:
@@ -177,9 +182,7 @@ class Data:
         self.view = view
         self.runs = view.runs
         self._own = (self.runs["study"] == study).to_numpy()
-        self.protocol = view.protocol_of(
-            study, np.flatnonzero(self._own) if self._own.any() else np.arange(len(self.runs))
-        )
+        self.protocol = view.protocol_of(study, self._own)
         self.read: list[NDArray[Any]] = []
         """The positions of the runs that measures have read since this was last cleared."""
         self.added: dict[str, Floats] = {}
@@ -229,17 +232,23 @@ class Data:
         return fit & self._own if (fit & self._own).any() else fit
 
     def _of_one_study(self, fit: NDArray[Any]) -> NDArray[Any]:
-        """Of borrowed runs those of one study, for each data set and method the one that has most: others train otherwise, and
-        runs of one seed would be averaged. The study's own stay."""
+        """Of borrowed runs those of one study, for each data set and method the one with most that are scored by the protocol:
+        others train otherwise, and runs of one seed would be averaged. The study's own stay."""
         if not fit.any() or (fit & self._own).any():
             return fit
         places = np.flatnonzero(fit)
         rows = self.runs.iloc[places][["dataset", "method", "study"]].astype(str)
-        counts = rows.groupby(["dataset", "method", "study"]).size()
-        lenders = counts.groupby(level=["dataset", "method"]).idxmax()
+        each = rows.assign(weight=1 + len(self.runs) * self._under_protocol[places])
+        lenders = each.groupby(list(rows))["weight"].sum().groupby(level=["dataset", "method"]).idxmax()
         kept = np.zeros_like(fit)
         kept[places] = pd.MultiIndex.from_frame(rows).isin(list(lenders))
         return kept
+
+    @cached_property
+    def _under_protocol(self) -> NDArray[Any]:
+        """Mask of the runs that have a score under the protocol."""
+        tables = self.view.scores(self.protocol).values() if self.protocol else ()
+        return np.logical_or.reduce([np.zeros(len(self.runs), bool), *map(np.isfinite, tables)])
 
     def borrows(self, condition: Condition) -> bool:
         """Whether the runs of a condition come from other studies."""
