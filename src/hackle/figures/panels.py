@@ -296,15 +296,17 @@ def over_protocols(
 
 def factor_scores(chosen: Selected, metric: str, protocols: str = "") -> Frame:
     """A score of each factor of the selected runs: run, protocol, factor, score and series. protocols: a regular expression for
-    their names; if not given, the figure's own, or else the most common one."""
+    their names; if not given, that of most of the runs, and of several such the figure's own."""
     rows: Frame = chosen.tables.per_factor(metric)
     rows = rows[rows["run"].isin(list(chosen.frame["run"])) & rows["representation"].isin(["mean", "posterior"])]
     names = rows["protocol"].astype(str)
     if protocols:
         rows = rows[names.str.fullmatch(protocols).to_numpy(bool)]
     elif len(rows):
-        own = chosen.runs.protocol
-        rows = rows[(names == (own if (names == own).any() else names.mode().iloc[0])).to_numpy(bool)]
+        runs = rows.groupby(names)["run"].nunique()
+        rows = rows[
+            (names == max(runs.index, key=lambda name: (runs[name], name == chosen.runs.protocol))).to_numpy(bool)
+        ]
     if not len(rows):
         raise Lacking(f"no {words.measure(metric).label} of single factors")
     by = [rows[name].astype(str) for name in ("run", "protocol", "factor")]

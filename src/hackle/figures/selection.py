@@ -1,7 +1,7 @@
 """From the tables to the runs that a figure is about: `Runs` says which, `select` finds them and names those that are missing.
 
-Of each score those under the figure's own protocol are used, or if there are none, those under the most common one, with a
-note. Of runs that differ only in how long they trained, the longest is used.
+Of each score those under the figure's own protocol are used, or where its study has no runs, those under that of most runs,
+with a note. Of runs that differ only in how long they trained, the longest is used.
 """
 
 from __future__ import annotations
@@ -281,7 +281,8 @@ def _scored(tables: Tables, runs: Runs) -> tuple[Frame, list[str]]:
     if not len(rows):
         # As it is for most figures of most studies, which are of one paper: what follows would find it out slowly.
         return _unscored(runs.metrics), []
-    rows, notes = _one_protocol(rows, runs.protocol)
+    own = tables.runs.loc[tables.runs["study"].astype(str).eq(runs.protocol), "run"]
+    rows, notes = _one_protocol(rows, runs.protocol, own=bool(rows["run"].isin(own).any()))
     rows, shorter = _longest(rows)
     rows = rows.astype({"metric": object, **_TEXT})
     frame = rows.drop_duplicates("run").set_index("run")[[*CONFIGURATION, "seed", "steps"]]
@@ -301,12 +302,13 @@ def _unscored(metrics: tuple[str, ...]) -> Frame:
     return pd.DataFrame({**text, **dict.fromkeys(numbers, np.empty(0))})
 
 
-def _one_protocol(rows: Frame, wanted: str) -> tuple[Frame, list[str]]:
-    """The scores of each metric under one protocol, since those of several do not compare: the wanted one, or the most common
-    if no run has it."""
-    names = [str(name) for name in rows["protocol"].value_counts().index]
+def _one_protocol(rows: Frame, wanted: str, *, own: bool) -> tuple[Frame, list[str]]:
+    """The scores of each metric under one protocol, since those of several do not compare: the wanted one where there are runs
+    of the study with its name, its own; else that of most runs."""
+    runs = rows.groupby(rows["protocol"].astype(str))["run"].nunique()
+    names = sorted(runs.index, key=lambda name: (-runs[name], name != wanted, name))
     # Variants of a protocol for ablations ("do2020-bins-50") or on fewer points ("do2020 × 0.1") come last.
-    names.sort(key=lambda name: (name != wanted, " " in name or "-" in name))
+    names.sort(key=lambda name: (own and name != wanted, " " in name or "-" in name))
     rank = rows["protocol"].astype(str).map({name: index for index, name in enumerate(names)}).astype(int)
     least = rank.groupby(rows["metric"].astype(str)).transform("min")
     kept = rows[(rank == least).to_numpy()]

@@ -111,7 +111,7 @@ def telling_fields(runs: pd.DataFrame, known: Sequence[str]) -> pd.DataFrame:
 
 
 def swept_fields(runs: pd.DataFrame, known: Sequence[str], *, every: bool = False) -> pd.DataFrame:
-    """Every float field of the records that has several values among these runs or is a method's strength, one column
+    """Every number of the records that has several values among these runs or is a method's strength, one column
     each; NaN where a record has no such field. Fields that already have a column in `known` are left out. every: also those
     with one value."""
     numbers, settings, _ = _parsed(runs["record"].astype(str))
@@ -120,7 +120,7 @@ def swept_fields(runs: pd.DataFrame, known: Sequence[str], *, every: bool = Fals
     values: dict[str, NDArray[Any]] = {}
     for number, setting in enumerate(settings):
         for path, value in setting.items():
-            if isinstance(value, float) and path not in DEFAULTS:
+            if isinstance(value, int | float) and not isinstance(value, bool) and path not in DEFAULTS:
                 values.setdefault(path, np.full(len(settings), np.nan))[number] = value
     paths = [path for path, column in values.items() if every or _is_swept(path, column, strengths)]
     paths.sort(key=lambda path: not path.startswith("method."))
