@@ -12,12 +12,14 @@ from hackle.claims.agreement import agreement, among_runs, over_models
 from hackle.claims.forms import above, claims_of
 from hackle.claims.measures import (
     best_difference,
+    by_run,
     change_at_the_best,
     difference,
     gap,
     least_best_difference,
     least_certain,
     least_difference,
+    of_score,
     relative_change,
     trend,
 )
@@ -190,6 +192,20 @@ def test_what_a_seed_says_of_a_setting_has_no_part_in_choosing_it() -> None:
     assert found is not None
     # Chosen by the same seeds it would be the setting that each seed itself calls best in one case of five.
     assert found.values == pytest.approx([1.0] * 5)
+
+
+def test_seeds_are_means_over_the_same_settings() -> None:
+    """A setting with a higher score that some seeds have does not raise their number above the others'."""
+    designs = [
+        *sweep(method="factor-vae", strength=[10.0, 20.0], seed=range(6)),
+        *sweep(method="factor-vae", strength=50.0, seed=range(2, 6)),
+        *sweep(method="factor-vae", strength=100.0, seed=5),
+    ]
+    data = View(tables(designs, lambda run, noise: {"mig": run["strength"]})).of("")
+    found = by_run(of_score("mig")).compute(data, ({"method": "factor-vae"},))
+    assert found is not None
+    assert found.values == pytest.approx([80 / 3] * 4)
+    assert found.runs_per_seed == 3
 
 
 def test_a_setting_that_most_seeds_lack_is_not_the_best() -> None:

@@ -49,11 +49,17 @@ def on_the_first(measure: Measure, datasets: Sequence[str]) -> Measure:
     return replace(measure, compute=compute)
 
 
+def balanced(rows: Frame, values: Any) -> Frame:
+    """Runs' values by seed and setting: the settings that most seeds have, of the seeds that have them all. Else seeds would
+    differ by the settings that they lack. Runs without a value (NaN) count as none."""
+    numbers: Any = pd.Series(np.asarray(values, float), index=rows.index)
+    table: Frame = numbers.groupby([rows["seed"], rows["setting"]]).mean().unstack().dropna(how="all")
+    return table.loc[:, table.notna().mean() >= 0.5].dropna()
+
+
 def by_seed(rows: Frame, values: Any) -> Column:
-    """The mean of runs' values for each seed; runs without a value (NaN) are left out."""
-    numbers = np.asarray(values, float)
-    known = np.isfinite(numbers)
-    return pd.Series(numbers[known], index=rows["seed"].to_numpy()[known]).groupby(level=0).mean()
+    """The mean of runs' values for each seed, over the same settings."""
+    return balanced(rows, values).mean(axis=1)
 
 
 @dataclass(frozen=True)
@@ -96,8 +102,8 @@ def by_run(number: Number, along: str | Number | None = None) -> Measure:
         rows = data.rows(conditions[0], number.scores, longest=along != "steps")
         rows = rows.assign(number=np.asarray(number.of(data, rows), float))
         if along is None:
-            means = by_seed(rows, rows["number"])
-            return Units(means.to_numpy(), rows["number"].count() / len(means)) if len(means) else None
+            table = balanced(rows, rows["number"])
+            return Units(table.mean(axis=1).to_numpy(), table.shape[1]) if len(table) else None
         axis = rows[along] if isinstance(along, str) else along.of(data, rows)
         return _trend(
             rows.assign(along=np.asarray(axis, float)).dropna(subset=["along", "number"]), along == "strength"
@@ -150,12 +156,12 @@ def between(change: Callable[..., Floats], number: Number, least: str = "") -> M
 
     def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
         frames = data.matched(conditions, number.scores)
-        sides = [by_seed(rows, number.of(data, rows)) for rows in frames]
+        sides = [balanced(rows, number.of(data, rows)) for rows in frames]
         seeds = sorted(set.intersection(*(set(side.index) for side in sides)))
         if not seeds:
             return None
-        runs = sum(int(rows["seed"].isin(seeds).sum()) for rows in frames)
-        return Units(change(*(side[seeds].to_numpy() for side in sides)), runs / len(seeds))
+        means = (side.loc[seeds].mean(axis=1).to_numpy() for side in sides)
+        return Units(change(*means), sum(side.shape[1] for side in sides))
 
     return Measure(compute, number.scores, number.curves, number.arrays, least)
 

@@ -194,19 +194,20 @@ def _apart(first: str, second: str) -> Measure:
     return by_run(Number(lambda data, rows: (rows[first] - rows[second]).abs(), scores=(first, second)))
 
 
-# β = 30 is of `do2020-appendix`, of which a condition of several β would not take it.
-_LARGE_BETAS = {f"β = {beta:g}": runs("beta-vae", beta) for beta in (20.0, 30.0, 50.0)}
+# Both of a seed are one number: its strengths are no independent strata. The paper's β = 30 is of `do2020-appendix`, and a
+# condition takes runs of one study.
+_LARGE_BETAS = (20.0, 50.0)
 _ESTIMATES = (
     *(
         claim(
             f"{score}-sampled",
             "Figure 24",
-            f"{score.upper()} is the same by sampling and by quantisation.",
+            f"{score.upper()} is the same by sampling and by quantisation{but}.",
             f"mean absolute difference of sampled and quantised {score.upper()} in nats, as part of its largest value",
             below(0.05, in_nats(_apart(f"sampled_{score}{NATS}", f"{score}{NATS}")), BOTH),
             instead=(NORMALISED, _apart(f"sampled_{score}", score)),
         )
-        for score in ("rmig", "jemmig")
+        for score, but in (("rmig", ""), ("jemmig", ", but for the logarithm of the bins' width"))
     ),
     claim(
         "rmig-is-mig",
@@ -219,8 +220,8 @@ _ESTIMATES = (
         "mig-of-means-overestimates",
         "Figure 25",
         "MIG of means overestimates MIG in its original definition for β-VAEs with a large β.",
-        "MIG of means minus original MIG, mean over β = 20, 30 and 50",
-        above(LEAST, gap("mig", "sampled_mig"), mean=_LARGE_BETAS),
+        "MIG of means minus original MIG, mean over β = 20 and 50",
+        above(LEAST, gap("mig", "sampled_mig"), runs("beta-vae", _LARGE_BETAS)),
     ),
 )
 

@@ -31,7 +31,7 @@ from hackle.claims.forms import above, below, inside, within
 from hackle.claims.measures import INFORMATIVE, Measure, by_run, difference, gap, of_arrays, trend
 from hackle.claims.statistics import Units, jackknife
 from hackle.claims.view import UNDER, Data
-from hackle.papers.do2020.claims import AAE, BETA, BETA_10, FACTOR, FACTOR_10, LEAST, TREND, VAE, claim, runs
+from hackle.papers.do2020.claims import AAE, BETA, BETA_10, FACTOR, FACTOR_10, LEAST, SIZES, TREND, VAE, claim, runs
 from hackle.papers.do2020.nats import NATS, NORMALISED, in_nats
 from hackle.papers.do2020.protocols import RAW
 from hackle.papers.do2020.settings import BETAS, GAMMAS
@@ -205,15 +205,25 @@ def _beyond_the_data(information: Any, informativeness: Any) -> float:
     return float(excess[noise].mean()) if noise.any() else math.nan
 
 
+_OF_FACTORS = np.sqrt([(size**2 - 1) / 12 for name, size in SIZES.items() if name != "shape"])
+"""The deviations of the numbers of each factor's values, of those that the Lasso predicts."""
+
+
 def _weights_of_noise(importance: Any, codes: Any, informativeness: Any) -> float:
     """The largest Lasso weight of a noise code as part of the largest of an informative one; NaN without one of each.
 
-    Weights of standardised codes, divided by the deviations of the codes, are those of the codes as they are.
+    Weights between standardised codes and factors, times the deviations of the factors and divided by those of the codes, are
+    those between codes and factors as they are, but for the penalty, which acts on the standardised ones.
     """
     deviations, noise = np.asarray(codes, float).std(axis=0), np.asarray(informativeness) <= INFORMATIVE
-    if len(importance) != len(noise) or noise.all() or not noise.any() or not (deviations > 0).all():
+    if (
+        importance.shape != (len(noise), len(_OF_FACTORS))
+        or noise.all()
+        or not noise.any()
+        or not (deviations > 0).all()
+    ):
         return math.nan
-    largest = (np.asarray(importance) / deviations[:, None]).max(axis=1)
+    largest = (np.asarray(importance) * _OF_FACTORS / deviations[:, None]).max(axis=1)
     return float(largest[noise].max() / largest[~noise].max()) if largest[~noise].max() > 0 else math.nan
 
 
@@ -248,7 +258,7 @@ _OF_MEANS = (
         "lasso-overrates-noise-codes",
         "Figure 23",
         "The Lasso behind DCI gives some of FactorVAE's noise codes very high weights, above those of every informative code.",
-        "largest weight of a noise code as part of the largest of an informative one, codes as they are",
+        "largest weight of a noise code as part of the largest of an informative one, codes and factors as they are",
         above(1.0, by_run(_WEIGHTS), runs("factor-vae", 20.0)),
         paper_effect=60.784 / 9.5193,
     ),
