@@ -39,7 +39,7 @@ def reasons(tables: Tables) -> list[Reason]:
         (
             True,
             ("do2020-figure-23", "do2020.lasso-overrates-noise-codes"),
-            "The weights R_ik that are kept of the runs are of a Lasso of standardised codes and factors, the paper's of both as "
+            "The weights R_ik kept of the runs are of a Lasso of standardised codes and factors, the paper's of both as "
             "they are. The claim takes the deviations of codes and factors into account; that the penalty acts otherwise, it "
             "cannot.",
         ),
