@@ -14,8 +14,8 @@ conjugate gradients and line searches take hundreds of steps.
 
 *The path.* The sets change little where λ changes little, so λ falls from the value at which w = 0 is the minimum to its last
 one, by a factor that grows where sets change little and shrinks where they change much. At first sets need not be right on
-the way: every iteration lowers λ, too. Where that brings too many changes, the path goes back to where there were few, and
-from there on leads from minimum to minimum.
+the way: every iteration lowers λ, too. Where that brings too many changes, the path goes back to where there were few and
+finds the minimum there; after some such returns it leads from minimum to minimum.
 
 *The system* is not set up for each iteration. That of some earlier sets is kept, factorised in float32 and bordered by a row
 and a column for each code and each row of the table in which today's sets differ (`predictors.bordered`). *Several machines*
@@ -34,16 +34,18 @@ from torch import Tensor
 from hackle.metrics.predictors.bordered import Bordered, Sets
 from hackle.metrics.predictors.penalised import Problem
 
-_FIRST, _WIDEST, _NARROWEST, _GROWTH = 2.0, 8.0, 1.0005, 1.5
+_FIRST, _WIDEST, _NARROWEST, _GROWTH = 2.0, 4.0, 1.0005, 1.5
 """What λ is divided by from one iteration to the next, at first, at most, and at least: there the path is given up; and the
 power to which it is raised at most where sets change little."""
 _FEW = 16
 """With so many times as many rows as codes, or more, λ takes its last value at once."""
-_WISHED, _LEAST, _TOO_MANY = 0.25, 0.002, 4.0
+_WISHED, _LEAST, _TOO_MANY = 0.25, 0.002, 8.0
 """How many changes an iteration should bring, as a share of the rows in M beyond the number of weights, which is how far H is
 from singular; or as a share of the weights, where that is more; and how many times as many make the path go back."""
 _ITERATIONS, _ALL = 20, 1000
 """Iterations allowed for one penalty where sets must be right before the next, and for all."""
+_PATIENCE = 4
+"""After so many returns the path leads from minimum to minimum."""
 _RESIDUAL = 1e-11
 """How exactly the system is solved at the last penalty, relative to λ."""
 _MARGIN = 5e-11
@@ -97,7 +99,7 @@ class _Path:
         self._system: Bordered | None = Bordered(problem.codes, 2 * problem.cost)
         self._near: _Place | None = None
         self._exact: _Place | None = None
-        self._settles, self._count, self._since = False, 0, 0
+        self._settles, self._failures, self._count, self._since = False, 0, 0, 0
 
     @property
     def done(self) -> float:
@@ -133,13 +135,13 @@ class _Path:
             return
         place = _Place(self.penalty, self.weights, missing, pull, self.sets, wanted)
         if count == 0:
-            self._exact = place
+            self._exact, self._settles = place, self._settles and self._failures > _PATIENCE
         elif changes <= 1.0 and not is_last and not self._settles:
             self._near = place
         if not is_last:
             if self._since == 1 and self._ratio < math.inf:
                 self._ratio = min(self._ratio ** min(max(1 / max(changes, 0.1), 0.5), _GROWTH), _WIDEST)
-            if count == 0 or not self._settles:
+            if not (self._settles and count):
                 self.penalty, self._since = max(self.penalty / self._ratio, self.last), 0
         self._solve(missing, pull, wanted)
 
@@ -170,8 +172,8 @@ class _Path:
         """To where sets changed little, to settle them there; or to where they were right, and on in narrower steps, from
         minimum to minimum. The path ends where steps would be too narrow."""
         place, self._near, self._settles = self._near or self._exact, None, True
-        if place is self._exact:
-            self._ratio = _FIRST if self._ratio == math.inf else self._ratio**0.5
+        self._failures += 1
+        self._ratio = _FIRST if self._ratio == math.inf else self._ratio**0.5
         if place is None or self._ratio < _NARROWEST or self._count > _ALL:
             place = place or self._exact
             if place is None:
