@@ -99,6 +99,7 @@ class _Path:
         self._system: Bordered | None = Bordered(problem.codes, 2 * problem.cost)
         self._near: _Place | None = None
         self._exact: _Place | None = None
+        self._error = math.inf
         self._settles, self._failures, self._count, self._since = False, 0, 0, 0
 
     @property
@@ -120,10 +121,13 @@ class _Path:
         count = wanted.differences(self.sets)
         is_last = self.penalty == self.last
         if is_last:
-            error = float((pull - self.penalty * self.sets.signs)[used].abs().max()) if size else 0.0
-            if count == 0 and error <= _RESIDUAL * self.penalty:
-                self._end()
-                return
+            before, self._error = self._error, math.inf
+            if count == 0:
+                self._error = float((pull - self.penalty * self.sets.signs)[used].abs().max()) if size else 0.0
+                # Where it no longer falls, only rounding is left.
+                if self._error <= _RESIDUAL * self.penalty or self._error > before / 2:
+                    self._end()
+                    return
         changes = count / max(_WISHED * room, _LEAST * size, 1.0)
         self._since += 1
         if (

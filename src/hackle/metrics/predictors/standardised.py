@@ -25,6 +25,8 @@ _FEW = 4
 
 _WIDE = 2
 """Inner products of all codes are computed if there are so many times as many rows."""
+_ROWS = 4096
+"""So many rows at a time, whose copy in float32 is small."""
 
 
 class StandardisedCodes:
@@ -150,8 +152,11 @@ class StandardisedCodes:
         """Inner products of held codes over all rows, (c' + 1, c' + 1), in float32, if they are few; None if they are not."""
         if self._held is None or _WIDE * self.shape[1] > self.shape[0]:
             return None
-        codes = torch.nn.functional.pad(self._held.float(), (0, 0, 0, 1), value=1.0)
-        return codes @ codes.T
+        sums = torch.zeros(self.shape[1] + 1, self.shape[1] + 1, device=self._held.device)
+        for start in range(0, self.shape[0], _ROWS):
+            codes = torch.nn.functional.pad(self._held[:, start : start + _ROWS].float(), (0, 0, 0, 1), value=1.0)
+            sums.addmm_(codes, codes.T)
+        return sums
 
     def outputs_of_several(self, weights: Tensor) -> Tensor:
         """X̃ w of held codes, (k, n), for several w at once, (k, c' + 1), the last of which are the intercepts'."""
