@@ -34,12 +34,12 @@ from torch import Tensor
 from hackle.metrics.predictors.bordered import Bordered, Sets
 from hackle.metrics.predictors.penalised import Problem
 
-_FIRST, _WIDEST, _NARROWEST, _GROWTH = 2.0, 4.0, 1.0005, 1.5
-"""What λ is divided by from one iteration to the next, at first, at most, and at least: there the path is given up; and the
+_WIDEST, _NARROWEST, _GROWTH = 2.0, 1.0005, 1.5
+"""What λ is divided by from one iteration to the next, at first and at most, and at least: there the path is given up; and the
 power to which it is raised at most where sets change little."""
 _FEW = 16
 """With so many times as many rows as codes, or more, λ takes its last value at once."""
-_WISHED, _LEAST, _TOO_MANY = 0.25, 0.002, 8.0
+_WISHED, _LEAST, _TOO_MANY = 0.3, 0.002, 4.0
 """How many changes an iteration should bring, as a share of the rows in M beyond the number of weights, which is how far H is
 from singular; or as a share of the weights, where that is more; and how many times as many make the path go back."""
 _ITERATIONS, _ALL = 20, 1000
@@ -95,7 +95,7 @@ class _Path:
         self.weights = torch.zeros_like(slope)
         self.sets = Sets(torch.zeros_like(slope), torch.ones_like(targets, dtype=torch.bool))
         few = problem.is_tall or _FEW * len(slope) <= len(targets)
-        self._ratio = math.inf if few else _FIRST
+        self._ratio = math.inf if few else _WIDEST
         self._system: Bordered | None = Bordered(problem.codes, 2 * problem.cost)
         self._near: _Place | None = None
         self._exact: _Place | None = None
@@ -177,7 +177,7 @@ class _Path:
         minimum to minimum. The path ends where steps would be too narrow."""
         place, self._near, self._settles = self._near or self._exact, None, True
         self._failures += 1
-        self._ratio = _FIRST if self._ratio == math.inf else self._ratio**0.5
+        self._ratio = _WIDEST if self._ratio == math.inf else self._ratio**0.5
         if place is None or self._ratio < _NARROWEST or self._count > _ALL:
             place = place or self._exact
             if place is None:

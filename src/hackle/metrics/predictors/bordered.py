@@ -98,9 +98,13 @@ class Bordered:
     def _near(self, before: Sets, wanted: Sets) -> _Kept | None:
         """A system that is near enough; None if it is singular."""
         size, kept = int(before.used.sum()), self._kept
-        if kept is not None and kept.width + before.differences(wanted) <= max(_WIDE[0] * size, _WIDE[1]):
-            return kept
-        sudden = before.differences(wanted) > _SUDDEN * size
+        changes = before.differences(wanted)
+        if kept is not None:
+            # After a path has gone back, the kept sets may be far from the last ones.
+            width = max(kept.width, kept.sets.differences(before)) + changes
+            if width <= max(_WIDE[0] * size, _WIDE[1]):
+                return kept
+        sudden = changes > _SUDDEN * size
         self._kept = None
         self._kept = _set_up(self._codes, self._factor, wanted if sudden else before)
         return self._kept
