@@ -34,7 +34,7 @@ from hackle.metrics import (
 from hackle.metrics.checks import standardise
 from hackle.metrics.mig import binned_information
 from hackle.metrics.predictors import large_linear
-from hackle.metrics.predictors.large_linear import fit_large_machine
+from hackle.metrics.predictors.large_linear import fit_large_machines
 from hackle.metrics.predictors.linear import fit_l1_machines
 from hackle.metrics.predictors.standardised import StandardisedCodes
 
@@ -185,7 +185,7 @@ def test_machines_reach_the_minimum_with_more_codes_than_rows_near_their_margins
     codes[:, 0] += 2.0 * classes
     exact = fit_l1_machines(standardise(codes, codes)[0], classes)
     table = StandardisedCodes(code_table.CodeTable(sparse.csr_array(codes)), np.ones(80, dtype=bool))
-    found = fit_large_machine(table, torch.from_numpy(2.0 * classes - 1))
+    found = fit_large_machines(table, torch.from_numpy(2.0 * classes - 1)[None])[0]
     np.testing.assert_allclose(found.weights, exact.weights[0], atol=1e-6)
     assert float(found.intercept) == pytest.approx(exact.intercepts[0], abs=1e-6)
 
@@ -200,7 +200,7 @@ def test_slacks_and_weights_are_as_near_to_the_minimum_as_the_gap_says(tolerance
     exact = fit_l1_machines(scaled[:, :-1], labels.astype(np.int64))
     best = np.append(exact.weights[0], exact.intercepts[0])
     table = StandardisedCodes(code_table.CodeTable(sparse.csr_array(codes)), np.ones(40, dtype=bool))
-    found = np.append(*fit_large_machine(table, torch.from_numpy(labels), tolerance=tolerance))
+    found = np.append(*fit_large_machines(table, torch.from_numpy(labels)[None], tolerance=tolerance)[0])
     slacks, best_slacks = (np.maximum(1 - labels * (scaled @ w), 0) for w in (found, best))
     values = [np.abs(w).sum() + (s**2).sum() for w, s in ((found, slacks), (best, best_slacks))]
     gap = tolerance * values[0]
@@ -220,7 +220,7 @@ def test_a_lasso_of_many_more_rows_than_codes_takes_a_handful_of_steps(monkeypat
     numbers = codes[:, :40] @ rng.normal(size=40) + rng.normal(size=600)
     numbers = (numbers - numbers.mean()) / numbers.std()
     table = StandardisedCodes(code_table.CodeTable(sparse.csr_array(codes)), np.ones(100, dtype=bool))
-    found = large_linear.fit_large_lasso(table, torch.from_numpy(numbers), alpha=0.002)
+    found = large_linear.fit_large_lassos(table, torch.from_numpy(numbers)[None], alpha=0.002)[0]
     exact = Lasso(alpha=0.002, tol=1e-13, max_iter=10_000).fit(standardise(codes, codes)[0], numbers)
     np.testing.assert_allclose(found.weights, exact.coef_, atol=1e-6)
     assert len(steps) < 10

@@ -31,7 +31,7 @@ of predicting the most frequent class or the mean.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple, SupportsFloat
 
@@ -63,7 +63,7 @@ from hackle.metrics.checks import (
 )
 from hackle.metrics.metric import Evaluation, Metric, Row, per_factor
 from hackle.metrics.needs import numeric_factors
-from hackle.metrics.predictors.large_linear import fit_large_lasso, fit_large_machine
+from hackle.metrics.predictors.large_linear import Fitted, fit_large_lassos, fit_large_machines
 from hackle.metrics.predictors.linear import fit_l1_machines, fit_machines_of_several
 from hackle.metrics.predictors.standardised import StandardisedCodes
 from hackle.metrics.predictors.trees import fit_boosted_trees, fit_regression_trees, side_by_side
@@ -233,18 +233,23 @@ def _large_importance(
     regressed = split.continuous | lasso
     # Two classes share a machine, the second against the first, as in `predictors.linear`.
     positive = [[1] if (size := int(of.max()) + 1) == 2 else list(range(size)) for of in split.factors.T]
-    tasks = [(k, one) for k, classes in enumerate(positive) for one in ([-1] if regressed[k] else classes)]
+    machines = [(k, one) for k, classes in enumerate(positive) if not regressed[k] for one in classes]
+    lassos = [(k, -1) for k in np.flatnonzero(regressed).tolist()]
+    count = len(machines) + len(lassos)
     fits: dict[tuple[int, int], tuple[NDArray, NDArray]] = {}
-    for place, (k, one) in enumerate(tasks):
-        report = partial(_report, place, len(tasks))
-        if one < 0:
-            targets = torch.from_numpy(np.ascontiguousarray(numbers[:, k])).to(device)
-            fitted = fit_large_lasso(train, targets, alpha=_ALPHA, report=report)
-        else:
-            targets = torch.from_numpy(np.where(split.factors[:, k] == one, 1.0, -1.0)).to(device)
-            fitted = fit_large_machine(train, targets, report=report)
-        predicted = held_out.times(fitted.weights) + fitted.intercept
-        fits[k, one] = fitted.weights.abs().cpu().numpy(), predicted.cpu().numpy()
+
+    def fitted(tasks: list[tuple[int, int]], targets: list[NDArray], fit: Callable[..., list[Fitted]]) -> None:
+        if not tasks:
+            return
+        report = partial(_report, len(fits), len(tasks), count)
+        for task, one in zip(
+            tasks, fit(train, torch.from_numpy(np.stack(targets)).to(device), report=report), strict=True
+        ):
+            predicted = held_out.times(one.weights) + one.intercept
+            fits[task] = one.weights.abs().cpu().numpy(), predicted.cpu().numpy()
+
+    fitted(machines, [np.where(split.factors[:, k] == one, 1.0, -1.0) for k, one in machines], fit_large_machines)
+    fitted(lassos, [numbers[:, k] for k, _ in lassos], partial(fit_large_lassos, alpha=_ALPHA))
     several = []
     for k, classes in enumerate(positive):
         if regressed[k]:
@@ -257,8 +262,8 @@ def _large_importance(
     return _joined(several, regressed)
 
 
-def _report(place: int, count: int, fraction: float) -> None:
-    advance("linear machines", (place + fraction) / count)
+def _report(place: int, width: int, count: int, fraction: float) -> None:
+    advance("linear machines", (place + width * fraction) / count)
 
 
 def _regression_score(predicted: NDArray, values: NDArray) -> float:

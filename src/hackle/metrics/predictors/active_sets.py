@@ -1,4 +1,4 @@
-"""L1-penalised linear machines of dense codes along the path of penalties, by their active sets.
+"""L1-penalised linear machines of dense codes along the path of penalties, by their active sets, several machines at once.
 
 At the minimum of F (`predictors.large_linear`) with the penalty λ, the weights K that are not zero, their signs σ and the
 rows M that cost something say all: the weights solve
@@ -13,256 +13,180 @@ iterations, however close to singular H is: separable classes leave few more row
 conjugate gradients and line searches take hundreds of steps.
 
 *The path.* The sets change little where λ changes little, so λ falls from the value at which w = 0 is the minimum to its last
-one, by a factor that grows where sets are corrected quickly and shrinks where they are not; there the step is taken again.
-H⁻¹ is kept and corrected for the few rows and codes that change (Woodbury's identity and its Schur complements) at k² numbers
-for each; residuals are computed from the codes, and H⁻¹ anew where its rounding shows.
+one, by a factor that grows where sets change little and shrinks where they change much. At first sets need not be right on
+the way: every iteration lowers λ, too. Where that brings too many changes, the path goes back to where there were few and
+finds the minimum there; after some such returns it leads from minimum to minimum.
+
+*The system* is not set up for each iteration. That of some earlier sets is kept, factorised in float32 and bordered by a row
+and a column for each code and each row of the table in which today's sets differ (`predictors.bordered`). *Several machines*
+go side by side: outputs and slopes of all of them are one product each with the codes, which takes little longer than for one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from hackle.metrics.predictors.bordered import Bordered, Sets
 from hackle.metrics.predictors.penalised import Problem
 
-_WIDEST, _NARROWEST = 2.0, 1.005
-"""What λ is divided by from one minimum to the next, at first and at most, and at least: there the path is given up."""
+_WIDEST, _NARROWEST, _GROWTH = 2.0, 1.0005, 1.5
+"""What λ is divided by from one iteration to the next, at first and at most, and at least: there the path is given up; and the
+power to which it is raised at most where sets change little."""
 _FEW = 16
 """With so many times as many rows as codes, or more, λ takes its last value at once."""
-_ITERATIONS = 15
-"""Iterations allowed for one penalty."""
-_WISHED, _ALLOWED, _LEAST = 0.4, 0.7, 0.02
-"""How many changes a step should bring, and may, as a share of the rows in M beyond the number of weights, which is how far H
-is from singular; or as a share of the weights, with the last number in place of the first, where that is more."""
-_SETTLED = 0.05, 0.5
-"""On the way, sets are good enough once fewer change than these shares of the weights and of the rows in M beyond them."""
-_RESIDUAL, _ON_THE_WAY = 1e-12, 1e-3
-"""How exactly the system is solved at the last penalty, and on the way, relative to λ."""
+_WISHED, _LEAST, _TOO_MANY = 0.3, 0.002, 4.0
+"""How many changes an iteration should bring, as a share of the rows in M beyond the number of weights, which is how far H is
+from singular; or as a share of the weights, where that is more; and how many times as many make the path go back."""
+_ITERATIONS, _ALL = 20, 1000
+"""Iterations allowed for one penalty where sets must be right before the next, and for all."""
+_PATIENCE = 4
+"""After so many returns the path leads from minimum to minimum."""
+_RESIDUAL = 1e-11
+"""How exactly the system is solved at the last penalty, relative to λ."""
 _MARGIN = 5e-11
 """How far beyond λ a slope must be, relative to it, for a code to join: more than rounding, less than the gap asked for."""
-_POOR = 1e-3
-"""The change by one correction, relative to w, that shows that H⁻¹ is poor."""
-_MANY = 0.6
-"""If more than this share of the weights' number changes, H⁻¹ is computed anew."""
 _NUMBERS = 2**25
-"""How many numbers the codes of K may be, 256 MB; with more the path is given up."""
+"""How many numbers the codes of K may be in the rows of M; with more the path is given up."""
 Report = Callable[[float], Any]
 
 
-class _Sets(NamedTuple):
-    """Weights that are not zero: places (k,) and signs (k,); rows that cost something, (n,); H⁻¹ (k, k)."""
+def follow_active_sets(problems: Sequence[Problem], last: float, report: Report = bool) -> list[tuple[Tensor, float]]:
+    """For each of several problems of the same codes: weights (c' + 1,) at the minimum of F with the penalty `last`, or near
+    that with a larger one, where the path was given up, and the penalty."""
+    paths = [_Path(problem, last) for problem in problems]
+    codes, factor = problems[0].codes, 2 * problems[0].cost
+    done = 0.0
+    while going := [path for path in paths if path.is_going]:
+        done = max(done, sum(path.done for path in paths) / len(paths))
+        report(done)
+        outputs = codes.outputs_of_several(torch.stack([path.weights for path in going]))
+        missing = torch.stack([path.problem.targets for path in going]) - outputs
+        rest = torch.where(torch.stack([path.sets.rows for path in going]), missing, 0.0)
+        pulls = codes.pulls_of_several(rest).mul_(factor)
+        for path, *found in zip(going, missing, pulls, strict=True):
+            path.advance(*found)
+    return [(path.at_minimum(), path.penalty) for path in paths]
 
-    places: Tensor
-    signs: Tensor
-    rows: Tensor
-    inverse: Tensor
 
+class _Place(NamedTuple):
+    """Where a path may go back to."""
 
-class _Changes(NamedTuple):
-    """Which weights leave, (k,), which codes join, with their signs, and which rows cost something from now on, (n,)."""
-
-    leaving: Tensor
-    joining: Tensor
-    signs: Tensor
-    rows: Tensor
-
-
-class _Step(NamedTuple):
-    """Where a step along the path leads: sets, weights (k,), and how many changes it took, relative to those wished for."""
-
-    sets: _Sets
+    penalty: float
     weights: Tensor
-    changes: float
-
-
-def follow_active_sets(problem: Problem, last: float, report: Report) -> tuple[Tensor, float]:
-    """Weights (c' + 1,) at the minimum of F with the penalty `last`, or with a larger one, where the path was given up, and the
-    penalty."""
-    path, targets = _Path(problem), problem.targets
-    places = torch.zeros(0, dtype=torch.int64, device=targets.device)
-    none, rows = targets.new_zeros(0), torch.ones_like(targets, dtype=torch.bool)
-    sets, weights = _Sets(places, none, rows, none.new_zeros(0, 0)), none
-    first = penalty = float(problem.slope(targets).abs().max())
-    few = problem.is_tall or _FEW * problem.codes.shape[1] <= len(targets)
-    ratio = math.inf if few else _WIDEST
-    while penalty > last and ratio > _NARROWEST and not path.is_full:
-        report(math.log(first / penalty) / math.log(first / last))
-        ahead = max(penalty / ratio, last)
-        settled = path.settle(sets, ahead, ahead == last)
-        if settled is None:
-            ratio = math.sqrt(min(ratio, penalty / ahead)) if ratio < math.inf else _WIDEST
-            # From sets that are exact, the next step may succeed.
-            settled = path.settle(sets, penalty, True) if len(sets.places) else None
-            sets, weights = (sets, weights) if settled is None else settled[:2]
-            continue
-        sets, weights, changes = settled
-        penalty, ratio = ahead, min(ratio ** min(max(1 / max(changes, 0.1), 0.5), 2.0), _WIDEST)
-    whole = targets.new_zeros(problem.codes.shape[1] + 1)
-    whole[sets.places] = torch.where(weights * sets.signs > 0, weights, 0.0)
-    return whole, penalty
+    missing: Tensor
+    pull: Tensor
+    sets: Sets
+    wanted: Sets
 
 
 class _Path:
-    """The steps of one problem. The codes of K are held, in an order in which few of them are read anew."""
+    """One machine on its way: weights (c' + 1,) that solve the system of its sets with its penalty, but for rounding."""
 
-    def __init__(self, problem: Problem) -> None:
-        self._problem, self._factor, self.is_full = problem, 2 * problem.cost, False
-        self._held = problem.targets.new_empty(0, len(problem.targets))
-        self._places = torch.zeros(0, dtype=torch.int64, device=problem.targets.device)
+    def __init__(self, problem: Problem, last: float) -> None:
+        self.problem, self.last, self.is_going = problem, last, True
+        targets = problem.targets
+        slope = problem.slope(targets)
+        self.first = self.penalty = max(float(slope.abs().max()), last)
+        self.weights = torch.zeros_like(slope)
+        self.sets = Sets(torch.zeros_like(slope), torch.ones_like(targets, dtype=torch.bool))
+        few = problem.is_tall or _FEW * len(slope) <= len(targets)
+        self._ratio = math.inf if few else _WIDEST
+        self._system: Bordered | None = Bordered(problem.codes, 2 * problem.cost)
+        self._near: _Place | None = None
+        self._exact: _Place | None = None
+        self._error = math.inf
+        self._settles, self._failures, self._count, self._since = False, 0, 0, 0
 
-    def _codes(self, places: Tensor) -> Tensor:
-        """The codes at these places, (k, n)."""
-        size = len(places)
-        if size > len(self._held):
-            room = self._held.new_empty(size + size // 8 + 64, self._held.shape[1])
-            room[: len(self._places)] = self._held[: len(self._places)]
-            self._held = room
-        both = min(size, len(self._places))
-        new = torch.ones_like(places, dtype=torch.bool)
-        new[:both] = places[:both] != self._places[:both]
-        if len(other := torch.nonzero(new)[:, 0]):
-            self._held[other] = self._problem.codes.columns(places[other])
-        self._places = places
-        return self._held[:size]
+    @property
+    def done(self) -> float:
+        """How far λ has come, from 0 to 1."""
+        whole = math.log(self.first / self.last)
+        return math.log(self.first / self.penalty) / whole if self.is_going and whole else 1.0
 
-    def settle(self, sets: _Sets, penalty: float, last: bool) -> _Step | None:
-        """The sets of this penalty, from those of another; None if there are too many changes."""
-        share = before = None
-        for _ in range(_ITERATIONS):
-            solution = self._solve(sets, penalty, _RESIDUAL if last else _ON_THE_WAY)
-            if solution is None:
-                return None
-            sets, weights, outputs = solution
-            changes, count = self._corrections(sets, weights, outputs, penalty)
-            size, room = len(sets.places), int(sets.rows.sum()) - len(sets.places)
-            if share is None:
-                wished = max(_WISHED * room, _LEAST * size, 1.0)
-                if size and count * _WISHED > _ALLOWED * wished:
-                    return None
-                share = count / wished
+    def at_minimum(self) -> Tensor:
+        """The weights, without those of the wrong sign, of which rounding may leave a few."""
+        return torch.where(self.weights * self.sets.signs > 0, self.weights, 0.0)
+
+    def advance(self, missing: Tensor, pull: Tensor) -> None:
+        """An iteration, from what is missing to the targets, (n,), and the pull on the weights, (c' + 1,), of the rows M."""
+        self._count += 1
+        wanted = self._corrected(missing, pull)
+        used = self.sets.used
+        size, room = int(used.sum()), int(self.sets.rows.sum()) - int(used.sum())
+        count = wanted.differences(self.sets)
+        is_last = self.penalty == self.last
+        if is_last:
+            before, self._error = self._error, math.inf
             if count == 0:
-                return _Step(sets, weights, share)
-            if before is not None and count > max(2 * before + 8, _WISHED * room):
-                return None
-            before = count
-            if (size + len(changes.joining)) * len(changes.rows) > _NUMBERS:
-                self.is_full = True
-                return None
-            changed = self._changed(sets, changes)
-            if changed is None:
-                return None
-            sets = changed
-            if not last and count <= min(_SETTLED[0] * size, _SETTLED[1] * room):
-                solved = self._solve(sets, penalty, _ON_THE_WAY)
-                return solved and _Step(*solved[:2], share)
-        return None
+                self._error = float((pull - self.penalty * self.sets.signs)[used].abs().max()) if size else 0.0
+                # Where it no longer falls, only rounding is left.
+                if self._error <= _RESIDUAL * self.penalty or self._error > before / 2:
+                    self._end()
+                    return
+        changes = count / max(_WISHED * room, _LEAST * size, 1.0)
+        self._since += 1
+        if (
+            changes > _TOO_MANY
+            or self._since > (_ITERATIONS if is_last or self._settles else _ALL)
+            or self._count > _ALL
+        ):
+            self._go_back()
+            return
+        place = _Place(self.penalty, self.weights, missing, pull, self.sets, wanted)
+        if count == 0:
+            self._exact, self._settles = place, self._settles and self._failures > _PATIENCE
+        elif changes <= 1.0 and not is_last and not self._settles:
+            self._near = place
+        if not is_last:
+            if self._since == 1 and self._ratio < math.inf:
+                self._ratio = min(self._ratio ** min(max(1 / max(changes, 0.1), 0.5), _GROWTH), _WIDEST)
+            if not (self._settles and count):
+                self.penalty, self._since = max(self.penalty / self._ratio, self.last), 0
+        self._solve(missing, pull, wanted)
 
-    def _solve(self, sets: _Sets, penalty: float, exactness: float) -> tuple[_Sets, Tensor, Tensor] | None:
-        """The sets, with a better H⁻¹ where the one at hand is poor, their weights and outputs (n,); None if H is singular."""
-        targets, factor = self._problem.targets, self._factor
-        if not len(sets.places):
-            return sets, sets.signs, torch.zeros_like(targets)
-        codes = self._codes(sets.places)
-        for fresh in (False, True):
-            weights, outputs, change = torch.zeros_like(sets.signs), torch.zeros_like(targets), sets.signs
-            for _ in range(6):
-                left = factor * (codes @ ((targets - outputs) * sets.rows)) - penalty * sets.signs
-                if float(left.abs().max()) <= exactness * penalty:
-                    return sets, weights, outputs
-                change = sets.inverse @ left
-                weights = weights + change
-                outputs = weights @ codes
-            if (fresh or exactness > _RESIDUAL) and float(change.norm()) <= _POOR * float(weights.norm()):
-                return sets, weights, outputs
-            if fresh or (inverse := self._inverse(sets)) is None:
-                return None
-            sets = sets._replace(inverse=inverse)
-        return None
+    def _corrected(self, missing: Tensor, pull: Tensor) -> Sets:
+        """The sets without what is wrong with them."""
+        used = self.sets.used
+        stay = self.weights * self.sets.signs > 0
+        joining = ~used & (pull.abs() > self.penalty * (1 + _MARGIN))
+        signs = torch.where(joining, torch.sign(pull), torch.where(stay, self.sets.signs, 0.0))
+        rows = self.problem.targets * missing > 0 if self.problem.hinge else self.sets.rows
+        return Sets(signs, rows)
 
-    def _inverse(self, sets: _Sets) -> Tensor | None:
-        chosen = self._codes(sets.places)[:, sets.rows]
-        hessian = self._factor * (chosen @ chosen.T)
-        # Duplicate codes make H singular; a larger diagonal keeps the inverse finite, and residuals show what it costs.
-        hessian.diagonal().mul_(1 + 1e-10)
-        factor, failed = torch.linalg.cholesky_ex(hessian)
-        return None if int(failed) else torch.cholesky_inverse(factor)
+    def _solve(self, missing: Tensor, pull: Tensor, wanted: Sets) -> None:
+        size = int(wanted.used.sum()), int(wanted.rows.sum())
+        moved = None
+        if self._system and size[0] * size[1] <= _NUMBERS:
+            moved = self._system.solve(self.weights, self.sets, wanted, missing, pull, self.penalty)
+        if moved is None:
+            self._go_back()
+            return
+        self.weights, self.sets = moved, wanted
 
-    def _corrections(self, sets: _Sets, weights: Tensor, outputs: Tensor, penalty: float) -> tuple[_Changes, int]:
-        """What is wrong with the sets, and how many changes that makes."""
-        problem, missing = self._problem, self._problem.targets - outputs
-        slope = problem.slope(torch.where(sets.rows, missing, 0.0))
-        leaving = weights * sets.signs <= 0
-        outside = slope.abs() > penalty * (1 + _MARGIN)
-        outside[sets.places] = False
-        joining = torch.nonzero(outside)[:, 0]
-        rows = problem.targets * missing > 0 if problem.hinge else sets.rows
-        count = int(leaving.sum()) + len(joining) + int((rows != sets.rows).sum())
-        return _Changes(leaving, joining, -torch.sign(slope[joining]), rows), count
+    def _end(self) -> None:
+        self.is_going = False
+        self._near = self._exact = self._system = None
 
-    def _changed(self, sets: _Sets, changes: _Changes) -> _Sets | None:
-        """The sets after these changes, and their H⁻¹; None if H is singular."""
-        codes, inverse = self._codes(sets.places), sets.inverse
-        stay, gone = (torch.nonzero(chosen)[:, 0] for chosen in (~changes.leaving, changes.leaving))
-        flipped = torch.nonzero(changes.rows != sets.rows)[:, 0]
-        joining = len(changes.joining)
-        order = _slots(stay, len(sets.places), joining)
-        changed = _Sets(
-            torch.cat([sets.places[stay], changes.joining])[order],
-            torch.cat([sets.signs[stay], changes.signs])[order],
-            changes.rows,
-            inverse,
-        )
-        if len(flipped) + joining + len(gone) <= _MANY * len(stay):
-            new = self._problem.codes.columns(changes.joining)
-            inverse = self._corrected(codes, inverse, changes, (stay, gone, flipped), new)
-            changed = changed._replace(inverse=inverse[order][:, order] if len(gone) else inverse)
-            if math.isfinite(float(inverse.sum())):
-                return changed
-        fresh = self._inverse(changed)
-        return None if fresh is None else changed._replace(inverse=fresh)
-
-    def _corrected(
-        self, codes: Tensor, inverse: Tensor, changes: _Changes, places: tuple[Tensor, Tensor, Tensor], new: Tensor
-    ) -> Tensor:
-        """H⁻¹ of the weights that stay, followed by those that join, from that of `codes`; not finite if H is singular."""
-        stay, gone, flipped = places
-        if len(flipped):
-            across = codes[:, flipped]
-            turned = inverse @ across
-            small = across.T @ turned
-            small.diagonal().add_(torch.where(changes.rows[flipped], 1.0, -1.0) / self._factor)
-            inverse = torch.addmm(inverse, turned, _solved(small, turned.T), alpha=-1)
-        if len(gone):
-            across = inverse[:, gone][stay]
-            inverse = inverse[stay][:, stay].addmm_(across, _solved(inverse[gone][:, gone], across.T), alpha=-1)
-        if len(new):
-            masked = self._factor * new * changes.rows
-            across = (codes @ masked.T)[stay]
-            turned = inverse @ across
-            unit = torch.eye(len(new), dtype=new.dtype, device=new.device)
-            corner = _solved((new @ masked.T).addmm_(across.T, turned, alpha=-1), unit)
-            side = -turned @ corner
-            inverse = torch.addmm(inverse, side, turned.T, alpha=-1)
-            inverse = torch.cat([torch.cat([inverse, side], dim=1), torch.cat([side.T, corner], dim=1)])
-        return inverse
-
-
-def _solved(matrix: Tensor, right: Tensor) -> Tensor:
-    """matrix⁻¹ right, not finite if the matrix is singular."""
-    solution, failed = torch.linalg.solve_ex(matrix, right)
-    return torch.where(failed == 0, solution, torch.nan)
-
-
-def _slots(stay: Tensor, size: int, joining: int) -> Tensor:
-    """An order of those of `size` places that stay, counted first, and those that join: most stay where they are."""
-    after = len(stay) + joining
-    origin = torch.full((max(size, after),), -1, dtype=torch.int64, device=stay.device)
-    origin[stay] = torch.arange(len(stay), device=stay.device)
-    beyond = origin[after:]
-    holes = torch.nonzero(origin[:after] < 0)[:, 0]
-    origin[holes] = torch.cat([beyond[beyond >= 0], torch.arange(len(stay), after, device=stay.device)])
-    return origin[:after]
+    def _go_back(self) -> None:
+        """To where sets changed little, to settle them there; or to where they were right, and on in narrower steps, from
+        minimum to minimum. The path ends where steps would be too narrow."""
+        place, self._near, self._settles = self._near or self._exact, None, True
+        self._failures += 1
+        self._ratio = _WIDEST if self._ratio == math.inf else self._ratio**0.5
+        if place is None or self._ratio < _NARROWEST or self._count > _ALL:
+            place = place or self._exact
+            if place is None:
+                self.penalty, self.weights = self.first, torch.zeros_like(self.weights)
+            else:
+                self.penalty, self.weights, self.sets = place.penalty, place.weights, place.sets
+            self._end()
+            return
+        self.weights, self.sets, self.penalty, self._since = place.weights, place.sets, place.penalty, 1
+        if place is self._exact:
+            self.penalty, self._since = max(place.penalty / self._ratio, self.last), 0
+        self._solve(place.missing, place.pull, place.wanted)

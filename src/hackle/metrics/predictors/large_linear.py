@@ -29,7 +29,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -44,6 +45,8 @@ GAP = 1e-10
 """How far above the minimum F may be, relative to F."""
 _ON_THE_WAY = 1e-2
 """The same for penalties on the way."""
+_TOGETHER, _ROOM = 8, 2**26
+"""How many machines go side by side, at most, and for how many numbers, in float32, there is room in their systems."""
 _SHRINK = 2.0
 """What the penalty is divided by from one minimum to the next."""
 _STEPS = 3000
@@ -69,29 +72,46 @@ class Fitted(NamedTuple):
     intercept: Tensor
 
 
-def fit_large_machine(
+def fit_large_machines(
     codes: StandardisedCodes, labels: Tensor, *, tolerance: float = GAP, report: Report = bool
-) -> Fitted:
-    """The SVM of labels ±1 (n,), with C = 1. `report` is called with how near it is, from 0 to 1."""
-    weights = _follow(Problem(codes, labels, True, 1.0), 1.0, tolerance, report)
-    return Fitted(weights[:-1], weights[-1])
+) -> list[Fitted]:
+    """The SVMs of several rows of labels ±1, (k, n), with C = 1. `report` is called with how near they are, from 0 to 1."""
+    return _fit([Problem(codes, own, True, 1.0) for own in labels], 1.0, tolerance, report)
 
 
-def fit_large_lasso(codes: StandardisedCodes, numbers: Tensor, *, alpha: float, report: Report = bool) -> Fitted:
-    """The Lasso of numbers (n,) with mean 0: half the mean square plus alpha |w|₁, as scikit-learn has it."""
-    weights = _follow(Problem(codes, numbers, False, 0.5), alpha * len(numbers), GAP, report)
-    return Fitted(weights[:-1], weights[-1])
+def fit_large_lassos(codes: StandardisedCodes, numbers: Tensor, *, alpha: float, report: Report = bool) -> list[Fitted]:
+    """Lassos of several rows of numbers with mean 0, (k, n): half the mean square plus alpha |w|₁, as scikit-learn has it."""
+    return _fit([Problem(codes, own, False, 0.5) for own in numbers], alpha * numbers.shape[1], GAP, report)
 
 
-def _follow(problem: Problem, last: float, tolerance: float, report: Report) -> Tensor:
-    """Weights (c' + 1,) at the minimum of F with the penalty `last`; the last of them is the intercept."""
-    weights = problem.targets.new_zeros(problem.codes.shape[1] + 1)
-    first = penalty = float(problem.slope(problem.targets).abs().max())
-    if problem.codes.is_held:
-        weights, penalty = follow_active_sets(problem, last, report)
-        if penalty == last:
-            weights = _minimise(problem, last, weights, problem.outputs(weights), tolerance)
-    before, earlier = math.inf, weights
+def _fit(problems: Sequence[Problem], last: float, tolerance: float, report: Report) -> list[Fitted]:
+    """The minima of F of problems of the same codes; of dense codes that are held, several side by side."""
+    fitted: list[Fitted] = []
+    while len(fitted) < len(problems):
+        codes = problems[0].codes
+        together = min(_TOGETHER, max(1, _ROOM // min(codes.shape) ** 2)) if codes.is_held else 1
+        group = problems[len(fitted) : len(fitted) + together]
+        own = partial(_report, report, len(fitted), len(group), len(problems))
+        if codes.is_held:
+            for problem, start in zip(group, follow_active_sets(group, last, own), strict=True):
+                fitted.append(_follow(problem, last, *start, tolerance, bool))
+        else:
+            weights = group[0].targets.new_zeros(codes.shape[1] + 1)
+            first = float(group[0].slope(group[0].targets).abs().max())
+            fitted.append(_follow(group[0], last, weights, first, tolerance, own))
+    report(1.0)
+    return fitted
+
+
+def _report(report: Report, place: int, width: int, count: int, fraction: float) -> None:
+    report((place + width * fraction) / count)
+
+
+def _follow(problem: Problem, last: float, weights: Tensor, penalty: float, tolerance: float, report: Report) -> Fitted:
+    """The minimum of F with the penalty `last`, from weights (c' + 1,) near that with another; the last is the intercept."""
+    if penalty <= last:
+        weights = _minimise(problem, last, weights, problem.outputs(weights), tolerance)
+    first, before, earlier = penalty, math.inf, weights
     while penalty > last:
         report(math.log(first / penalty) / math.log(first / last))
         now = last if problem.is_tall else max(penalty / _SHRINK, last)
@@ -101,8 +121,7 @@ def _follow(problem: Problem, last: float, tolerance: float, report: Report) -> 
         start = min(both, key=lambda one: problem.value(now, one[0], problem.rest(one[1])))
         before, earlier, penalty = penalty, weights, now
         weights = _minimise(problem, now, *start, _ON_THE_WAY if now > last else tolerance)
-    report(1.0)
-    return weights
+    return Fitted(weights[:-1], weights[-1])
 
 
 def _subgradient(weights: Tensor, slope: Tensor, penalty: float) -> Tensor:

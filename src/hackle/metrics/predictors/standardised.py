@@ -23,6 +23,11 @@ from hackle.information.entries import Device, Entries, Scale
 _FEW = 4
 """If less than one in so many numbers of a vector is not zero, only the entries that these meet are multiplied."""
 
+_WIDE = 2
+"""Inner products of all codes are computed if there are so many times as many rows."""
+_ROWS = 4096
+"""So many rows at a time, whose copy in float32 is small."""
+
 
 class StandardisedCodes:
     """The codes X̃ (n, c') of a table that vary, with mean 0 and variance 1 over the rows of `like`, or over its own.
@@ -136,15 +141,32 @@ class StandardisedCodes:
         """Whether these are dense codes that are held in memory."""
         return self._held is not None
 
-    def columns(self, places: Tensor) -> Tensor:
-        """Some columns of dense codes, in any order, (k, n); the column c', the intercept's, is 1 in every row."""
-        table = torch.ones(len(places), self.shape[0], dtype=torch.float64, device=places.device)
-        start = 0
-        for block in self._blocks():
-            own = torch.nonzero((places >= start) & (places < start + len(block)))[:, 0]
-            table[own] = block[places[own] - start]
-            start += len(block)
-        return table
+    def entries(self, places: Tensor, rows: Tensor) -> Tensor:
+        """Some columns of held codes in some rows, (k, m); the column c', the intercept's, is 1 in every row."""
+        assert self._held is not None
+        own = places < self.shape[1]
+        return torch.where(own[:, None], self._held[torch.where(own, places, 0)[:, None], rows], 1.0)
+
+    @cached_property
+    def gram(self) -> Tensor | None:
+        """Inner products of held codes over all rows, (c' + 1, c' + 1), in float32, if they are few; None if they are not."""
+        if self._held is None or _WIDE * self.shape[1] > self.shape[0]:
+            return None
+        sums = torch.zeros(self.shape[1] + 1, self.shape[1] + 1, device=self._held.device)
+        for start in range(0, self.shape[0], _ROWS):
+            codes = torch.nn.functional.pad(self._held[:, start : start + _ROWS].float(), (0, 0, 0, 1), value=1.0)
+            sums.addmm_(codes, codes.T)
+        return sums
+
+    def outputs_of_several(self, weights: Tensor) -> Tensor:
+        """X̃ w of held codes, (k, n), for several w at once, (k, c' + 1), the last of which are the intercepts'."""
+        assert self._held is not None
+        return (_padded(weights[:, :-1]) @ self._held)[: len(weights)].add_(weights[:, -1:])
+
+    def pulls_of_several(self, numbers: Tensor) -> Tensor:
+        """X̃ᵀ r of held codes, (k, c' + 1), for several r at once, (k, n)."""
+        assert self._held is not None
+        return torch.cat([(_padded(numbers) @ self._held.T)[: len(numbers)], numbers.sum(dim=1, keepdim=True)], dim=1)
 
     def part(self, rows: Tensor, columns: Tensor) -> Part:
         """Some rows and some columns, in order; the column c', the intercept's, is 1 in every row."""
@@ -214,6 +236,11 @@ class Listed(NamedTuple):
             warnings.filterwarnings("ignore", "Sparse", UserWarning)
             shape = len(self.starts) - 1, width
             return torch.sparse_csr_tensor(self.starts, self.place, self.value, shape, device=self.value.device)
+
+
+def _padded(several: Tensor) -> Tensor:
+    """With rows of zeros to a multiple of four: a product with seven rows takes twice as long as one with eight."""
+    return torch.nn.functional.pad(several, (0, 0, 0, -len(several) % 4)) if len(several) > 1 else several
 
 
 def _starts(counts: Tensor) -> Tensor:
