@@ -1,11 +1,12 @@
 """Model-steps per second of small fleets and large ones, before a change and after it, in turns; and what a step launches.
 
-    python benchmarks/small_fleets.py --before OTHER_CHECKOUT [--out FILE]      # needs CUDA; about two minutes
+    python benchmarks/small_fleets.py --before OTHER_CHECKOUT [--out FILE]      # needs CUDA; some minutes
 
 With --tiles in its place both are this checkout, the first with HACKLE_TILES=0.
 Two processes, one for each, build every fleet of the table and record its graph. Meanwhile the tests of kernels and fleets
 run, with --tests. Then the two are timed in turns, and a step of one β-VAE and one of 64 are profiled as written. Without
-either option there is one process. `--device cpu --tiny` tries all of this out where there is no GPU.
+either option there is one process. `--rows` names some rows by their beginnings, such as "24,300 F". `--device cpu --tiny`
+tries all of this out where there is no GPU.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,10 @@ ROWS: dict[str, tuple[dict[str, Any], int]] = {
     "64, three channels": ({"method": "beta-vae", "dataset": "rooms3d"}, 64),
     "64, split encoder": ({"method": "beta-vae", "split": True}, 64),
     "300 β-VAEs": ({"method": "beta-vae"}, 300),
+    "24, three channels": ({"method": "beta-vae", "dataset": "rooms3d"}, 24),
+    "300, three channels": ({"method": "beta-vae", "dataset": "rooms3d"}, 300),
+    "300 FactorVAEs": ({"method": "factor-vae"}, 300),
+    "64 InfoWGAN-GPs": ({"method": "infowgan-gp", "critic_updates": 5}, 64),
 }
 """What is stacked, and how many."""
 PROFILED = ("one β-VAE", "64 β-VAEs")
@@ -58,8 +64,8 @@ def launches(fleet: Any) -> list[tuple[float, str]]:
     return [(round(event.time_range.elapsed_us(), 1), event.name) for event in events]
 
 
-def serve(device: str, tiny: bool) -> None:
-    """Build every fleet, say so, then answer requests: a row and seconds to time it, or a row alone to profile it."""
+def serve(device: str, tiny: bool, rows: Sequence[str]) -> None:
+    """Build the fleets of these rows, say so, then answer requests: a row and seconds to time it, or a row to profile it."""
     import torch
 
     from hackle.bench import Case
@@ -75,7 +81,8 @@ def serve(device: str, tiny: bool) -> None:
 
     images: dict[str, Any] = {}
     fleets: dict[str, Any] = {}
-    for row, (fields, count) in ROWS.items():
+    for row in rows:
+        fields, count = ROWS[row]
         started, case = time.perf_counter(), Case(**fields)
         runs = case.runs(min(count, 2) if tiny else count, "bfloat16" if device == "cuda" else "float32")
         if case.dataset not in images:
@@ -86,7 +93,8 @@ def serve(device: str, tiny: bool) -> None:
         for _ in range(1 if tiny else FIRST_STEPS):
             fleet.step()
         synchronise()
-        errors = [float(str(terms["reconstruction"])) for terms in fleet.averages()]
+        # A GAN has no error of reconstructions; its first term does as well to compare two checkouts.
+        errors = [float(str(terms.get("reconstruction", next(iter(terms.values()))))) for terms in fleet.averages()]
         failed = int((fleet.state["failed_at"] >= 0).sum())
         taken = round(time.perf_counter() - started, 1)
         say(row=row, error=statistics.mean(errors), failed=failed, seconds=taken)
@@ -111,13 +119,13 @@ def serve(device: str, tiny: bool) -> None:
 class Checkout:
     """A process that trains the fleets with the code of one checkout."""
 
-    def __init__(self, path: Path, device: str, tiny: bool, tiles: bool) -> None:
-        options = ["--serve", "--device", device, *(["--tiny"] if tiny else [])]
+    def __init__(self, path: Path, device: str, tiny: bool, rows: Sequence[str], **environment: str) -> None:
+        options = ["--serve", "--device", device, "--rows", ",".join(rows), *(["--tiny"] if tiny else [])]
         paths = os.pathsep.join([str(path / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
         self._process = subprocess.Popen(
             [sys.executable, str(Path(__file__).resolve()), *options],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=path,
-            env={**os.environ, "PYTHONPATH": paths, "HACKLE_TILES": str(int(tiles))},
+            env={**os.environ, "PYTHONPATH": paths, **environment},
         )  # fmt: skip
         self.built: dict[str, dict[str, Any]] = {}
         self.versions = ""
@@ -229,7 +237,7 @@ class Watch:
 def table(checkouts: dict[str, Checkout], rates: dict[str, dict[str, list[float]]]) -> list[str]:
     """Best rate of each row, and how far the errors of the first steps are apart."""
     lines = []
-    for row in ROWS:
+    for row in next(iter(rates.values())):
         best = {name: max(rates[name][row]) for name in checkouts}
         cells = [f"{name} {rate:9,.0f}" for name, rate in best.items()]
         errors = [checkout.built[row]["error"] for checkout in checkouts.values()]
@@ -251,34 +259,40 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.5, help="to time a fleet, in each of two turns")
     parser.add_argument("--tests", action="store_true", help="run the tests of kernels and fleets, too")
     parser.add_argument("--limit", type=float, default=100.0, help="seconds until tests are ended")
+    parser.add_argument("--rows", default="", help="beginnings of rows, separated by commas; all if not given")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    rows = [row for row in ROWS if row.startswith(tuple(options.rows.split(",")))]
     if options.serve:
-        serve(options.device, options.tiny)
+        serve(options.device, options.tiny, rows)
         return
     started = time.monotonic()
     options.out.parent.mkdir(parents=True, exist_ok=True)
     tests = start_tests(options.out) if options.tests else []
     before = ROOT if options.tiles else options.before
     paths = {**({"before": before} if before else {}), "after": ROOT}
+    without = {"HACKLE_TILES": "0"} if options.tiles else {}
     checkouts = {
-        name: Checkout(path.resolve(), options.device, options.tiny, options.tiles and name == "after")
+        name: Checkout(path.resolve(), options.device, options.tiny, rows, **(without if name == "before" else {}))
         for name, path in paths.items()
     }
     for checkout in checkouts.values():
         checkout.wait()
     print(f"built after {time.monotonic() - started:.0f} s", flush=True)
     said = end_tests(tests, started + options.limit)
-    rates: dict[str, dict[str, list[float]]] = {name: {row: [] for row in ROWS} for name in checkouts}
+    rates: dict[str, dict[str, list[float]]] = {name: {row: [] for row in rows} for name in checkouts}
     with Watch() as watch:
         for _ in range(2):
-            for row in ROWS:
+            for row in rows:
                 for name, checkout in checkouts.items():
                     rates[name][row].append(checkout.ask(row, options.seconds)["rate"])
     lists = {
-        f"{row}, {name}": checkout.ask(row)["launches"] for row in PROFILED for name, checkout in checkouts.items()
+        f"{row}, {name}": checkout.ask(row)["launches"]
+        for row in rows
+        if row in PROFILED
+        for name, checkout in checkouts.items()
     }
     for checkout in checkouts.values():
         checkout.close()
