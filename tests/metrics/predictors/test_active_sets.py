@@ -131,3 +131,23 @@ def test_of_codes_that_nearly_depend_on_each_other_the_path_is_not_given_up(kind
     ((weights, penalty),) = active_sets.follow_active_sets([given], 1.0)
     assert penalty == 1.0
     assert relative_gap(values, labels, weights[:-1].numpy(), float(weights[-1])) <= GAP
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_codes_of_low_rank_have_their_minimum_too(seed):
+    """Of three directions the Hessian of any four codes is singular: a path is given up, and does not say where to begin."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(400, 3)) @ rng.normal(size=(3, 64))
+    classes = rng.integers(0, 4, 400)
+    values += np.outer(classes == 1, values[0]) - np.outer(classes == 2, values[1])
+    labels = np.stack([np.where(classes == own, 1.0, -1.0) for own in range(4)])
+    for own, found in zip(labels, fit_large_machines(table(values), torch.from_numpy(labels)), strict=True):
+        assert relative_gap(values, own, found.weights.numpy(), float(found.intercept)) <= GAP
+
+
+@pytest.mark.parametrize("fit", [fit_large_machines, lambda codes, labels: fit_large_lassos(codes, labels, alpha=0.01)])
+def test_constant_codes_have_no_weights(fit):
+    codes = StandardisedCodes(CodeTable(np.ones((30, 40))), np.zeros(40, dtype=bool))
+    labels = torch.from_numpy(np.where(np.arange(30) % 2, 1.0, -1.0))[None]
+    (found,) = fit(codes, labels)
+    assert not found.weights.any()

@@ -89,7 +89,7 @@ def _fit(problems: Sequence[Problem], last: float, tolerance: float, report: Rep
     fitted: list[Fitted] = []
     while len(fitted) < len(problems):
         codes = problems[0].codes
-        together = min(_TOGETHER, max(1, _ROOM // min(codes.shape) ** 2)) if codes.is_held else 1
+        together = min(_TOGETHER, max(1, _ROOM // max(1, min(codes.shape)) ** 2)) if codes.is_held else 1
         group = problems[len(fitted) : len(fitted) + together]
         own = partial(_report, report, len(fitted), len(group), len(problems))
         if codes.is_held:
@@ -109,6 +109,11 @@ def _report(report: Report, place: int, width: int, count: int, fraction: float)
 
 def _follow(problem: Problem, last: float, weights: Tensor, penalty: float, tolerance: float, report: Report) -> Fitted:
     """The minimum of F with the penalty `last`, from weights (c' + 1,) near that with another; the last is the intercept."""
+    start = problem.value(penalty, weights, problem.rest(problem.outputs(weights)))
+    if start > problem.value(penalty, torch.zeros_like(weights), problem.targets):
+        # What a path left that was given up: of codes that depend on each other its last system may have been singular.
+        weights = torch.zeros_like(weights)
+        penalty = max(float(problem.slope(problem.targets).abs().max()), last)
     if penalty <= last:
         weights = _minimise(problem, last, weights, problem.outputs(weights), tolerance)
     first, before, earlier = penalty, math.inf, weights
