@@ -40,8 +40,8 @@ def reasons(tables: Tables) -> list[Reason]:
             True,
             ("do2020-figure-23", "do2020.lasso-overrates-noise-codes"),
             "The weights R_ik kept of the runs are of a Lasso of standardised codes and factors, the paper's of both as "
-            "they are. The claim takes the deviations of codes and factors into account; that the penalty acts otherwise, it "
-            "cannot.",
+            "they are. The claim takes the deviations of codes and factors into account; it cannot account for the penalty, "
+            "which acts on standardised weights here.",
         ),
     ]
 
@@ -135,7 +135,7 @@ def _of_dci(tables: Tables, runs: Any) -> Reason:
     means = {name: score.groupby(by).mean().dropna() for name, score in scores.items()}
     best = {name: each.idxmax() for name, each in means.items()}
     text = (
-        "The same β-VAEs are best by all of these scores here: "
+        "β-VAEs are best by all of these scores here: "
         + "; ".join(f"{name} is highest at β = {best[name][1]:g} with {each.max():.2f}" for name, each in means.items())
         + f". FactorVAEs reach {numbers(each['factor-vae'].max() for each in means.values())} at best. DCI is of codes and "
         "factors as they are, as the weights in the paper's Figure 23 show its to be. In the paper FactorVAEs lead by RMIG "

@@ -204,8 +204,26 @@ def test_seeds_are_means_over_the_same_settings() -> None:
     data = View(tables(designs, lambda run, noise: {"mig": run["strength"]})).of("")
     found = by_run(of_score("mig")).compute(data, ({"method": "factor-vae"},))
     assert found is not None
-    assert found.values == pytest.approx([80 / 3] * 4)
-    assert found.runs_per_seed == 3
+    # Twelve runs of two settings, and as many of three: the seeds are more in the first.
+    assert found.values == pytest.approx([15.0] * 6)
+    assert found.runs_per_seed == 2
+
+
+@pytest.mark.parametrize(
+    ("having", "seeds", "settings"),
+    [
+        ([range(6), range(6), range(1, 6)], 5, 3),  # a setting that one seed lacks costs that seed
+        ([range(6), range(6), range(3)], 6, 2),  # one that half of them lack is left out
+        ([range(3), range(3), range(3, 6)], 3, 2),  # those of three seeds each, of which two are of the same
+        ([range(3), range(2, 4), range(4, 6)], 3, 1),
+    ],
+)
+def test_of_settings_that_seeds_lack_the_most_runs_are_kept(having: list[range], seeds: int, settings: int) -> None:
+    designs = [each for strength, of in enumerate(having, 1) for each in sweep(strength=float(strength), seed=of)]
+    data = View(tables(designs, lambda run, noise: {"mig": run["strength"]})).of("")
+    found = by_run(of_score("mig")).compute(data, ({"method": "vae"},))
+    assert found is not None
+    assert (found.seeds, found.runs_per_seed) == (seeds, settings)
 
 
 def test_a_setting_that_most_seeds_lack_is_not_the_best() -> None:

@@ -437,6 +437,17 @@ def test_the_protocol_is_that_of_the_papers_study_or_of_most_of_others_runs(
     assert (chart.runs, chart.notes) == (shown, notes)
 
 
+def test_a_protocol_is_a_variant_only_of_another_that_is_there() -> None:
+    """A hyphen in a name of its own does not put it behind a protocol of fewer runs."""
+    runs = made.settings(method="vae", seed=range(3), correlation=[0.0, 0.9], study="mine")
+    both = made.tables(runs, protocols=("split-encoder", "yang2020"))
+    some = both.scores.query("seed < 2 or protocol != 'yang2020'")
+    assert FIGURES["yang2020-figure-1"](Tables(some, both.runs)).runs == 6
+    ablation = made.tables(runs, protocols=("yang2020-bins-10", "yang2020"))
+    fewer = ablation.scores.query("seed < 2 or protocol != 'yang2020'")
+    assert FIGURES["yang2020-figure-1"](Tables(fewer, ablation.runs)).runs == 4
+
+
 def test_longer_runs_stand_for_shorter_ones() -> None:
     runs = made.settings(method="vae", seed=range(3), correlation=[0.0, 0.9], steps=[1000, 5000])
     chart = FIGURES["yang2020-figure-1"](made.tables(runs))

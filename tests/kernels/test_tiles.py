@@ -275,7 +275,7 @@ def test_the_environment_may_forbid_them(monkeypatch: pytest.MonkeyPatch) -> Non
     # The CPU has no such kernels.
     assert not tiles.take(*layers)
     monkeypatch.setattr(tiles, "on_triton", lambda *tensors, dtypes: True)
-    monkeypatch.setattr(tiles, "_runs_here", lambda device: True)
+    monkeypatch.setattr(tiles, "_runs_here", lambda *given: True)
     assert tiles.take(*layers)
     monkeypatch.setenv("HACKLE_TILES", "0")
     assert not tiles.take(*layers)
@@ -293,9 +293,9 @@ def test_where_they_cannot_be_compiled_layers_are_computed_one_by_one(monkeypatc
     monkeypatch.setattr(cuda, "find_nvrtc", lambda: True)
     monkeypatch.setattr(cuda, "module", refuses)
     with pytest.warns(UserWarning, match="slower than it could be.*does not know sm_130"):
-        assert not tiles._runs_here.__wrapped__(0)
+        assert not tiles._runs_here.__wrapped__(0, 1)
     properties.shared_memory_per_block_optin = 100_000
-    assert not tiles._runs_here.__wrapped__(0)
+    assert not tiles._runs_here.__wrapped__(0, 1)
 
 
 @pytest.mark.parametrize(("models", "units", "expected"), [(64, 64, 2), (1, 64, 64), (8, 16, 16), (24, 16, 4)])
@@ -318,7 +318,7 @@ def test_fleets_train_as_layer_by_layer(
     monkeypatch.setattr(tower, "add_all", lambda several: [parts.float().sum(1) for parts in several])
     for module in (tower, tiles):
         monkeypatch.setattr(module, "on_triton", lambda *tensors, dtypes=None: True)
-    monkeypatch.setattr(tiles, "_runs_here", lambda device: True)
+    monkeypatch.setattr(tiles, "_runs_here", lambda *given: True)
     launched: list[str] = []
     monkeypatch.setattr(tiles, "launch", lambda name, *rest: (launched.append(name), emulator.launch(name, *rest)))
     data = load(dataset)

@@ -187,3 +187,15 @@ def test_the_view_in_sql_names_a_regime_in_the_words_of_the_tables(tmp_path: Pat
         table = store.runs()[["drawing", "pairs", "labels"]]
     assert words == set(table.astype(str).itertuples(index=False, name=None))
     assert ("correlated x~y, sigma 0.4, left out shape=square & x>0.5", "rule laplace, rate -1", "") in words
+
+
+def test_whole_numbers_are_columns_unless_they_are_too_large_or_told_in_words() -> None:
+    """A record from elsewhere may hold any number; one that a column cannot hold as it is, is none."""
+
+    def record(hidden: int, huge: int, images: int) -> str:
+        return json.dumps({"method": {"width": huge}, "architecture": {"hidden": hidden}, "labels": {"images": images}})
+
+    records = [record(128, 10**400, 100), record(256, 10**400 + 1, 1000)]
+    frame = pd.DataFrame({"record": records, "strength": [np.nan, np.nan]})
+    found = swept_fields(frame, SCORE_COLUMNS)
+    assert found.to_dict("list") == {"hidden": [128.0, 256.0]}

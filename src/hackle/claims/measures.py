@@ -50,16 +50,13 @@ def on_the_first(measure: Measure, datasets: Sequence[str]) -> Measure:
 
 
 def balanced(rows: Frame, values: Any) -> Frame:
-    """Runs' values by seed and setting: the settings that most seeds have, of the seeds that have them all. Else seeds would
-    differ by the settings that they lack. Runs without a value (NaN) count as none."""
+    """Runs' values by seed and setting, of seeds that all have the same settings: else seeds would differ by the settings that
+    they lack. Of each seed's settings, with the other seeds that have them all, those with the most runs are taken. Runs
+    without a value (NaN) count as none."""
     numbers: Any = pd.Series(np.asarray(values, float), index=rows.index)
     table: Frame = numbers.groupby([rows["seed"], rows["setting"]]).mean().unstack().dropna(how="all")
-    return table.loc[:, table.notna().mean() >= 0.5].dropna()
-
-
-def by_seed(rows: Frame, values: Any) -> Column:
-    """The mean of runs' values for each seed, over the same settings."""
-    return balanced(rows, values).mean(axis=1)
+    blocks = [table.loc[:, known].dropna() for known in table.notna().drop_duplicates().to_numpy()]
+    return max(blocks, key=lambda block: block.size, default=table.iloc[:0, :0])
 
 
 @dataclass(frozen=True)
@@ -103,7 +100,7 @@ def by_run(number: Number, along: str | Number | None = None) -> Measure:
         rows = rows.assign(number=np.asarray(number.of(data, rows), float))
         if along is None:
             table = balanced(rows, rows["number"])
-            return Units(table.mean(axis=1).to_numpy(), table.shape[1]) if len(table) else None
+            return Units(table.mean(axis=1).to_numpy(), table.shape[1]) if table.size else None
         axis = rows[along] if isinstance(along, str) else along.of(data, rows)
         return _trend(
             rows.assign(along=np.asarray(axis, float)).dropna(subset=["along", "number"]), along == "strength"

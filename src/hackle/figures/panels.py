@@ -19,7 +19,7 @@ from hackle.core.design import heading
 from hackle.core.errors import HackleError
 from hackle.figures import words
 from hackle.figures.chart import SUMMARY, Axis, Frame, Panel
-from hackle.figures.selection import Selected
+from hackle.figures.selection import Selected, by_preference
 from hackle.figures.summaries import medians, plain_means, spread, summarise
 
 MEANS = "Dots are single runs; the bar is their mean with a 95% t interval."
@@ -296,17 +296,16 @@ def over_protocols(
 
 def factor_scores(chosen: Selected, metric: str, protocols: str = "") -> Frame:
     """A score of each factor of the selected runs: run, protocol, factor, score and series. protocols: a regular expression for
-    their names; if not given, that of most of the runs, and of several such the figure's own."""
+    their names; if not given, the protocol that the figure's other scores are taken under."""
     rows: Frame = chosen.tables.per_factor(metric)
     rows = rows[rows["run"].isin(list(chosen.frame["run"])) & rows["representation"].isin(["mean", "posterior"])]
     names = rows["protocol"].astype(str)
     if protocols:
         rows = rows[names.str.fullmatch(protocols).to_numpy(bool)]
     elif len(rows):
-        runs = rows.groupby(names)["run"].nunique()
-        rows = rows[
-            (names == max(runs.index, key=lambda name: (runs[name], name == chosen.runs.protocol))).to_numpy(bool)
-        ]
+        own = chosen.runs.has_own(chosen.tables, rows["run"])
+        preferred = by_preference(rows.groupby(names)["run"].nunique(), chosen.runs.protocol, own)
+        rows = rows[(names == preferred[0]).to_numpy(bool)]
     if not len(rows):
         raise Lacking(f"no {words.measure(metric).label} of single factors")
     by = [rows[name].astype(str) for name in ("run", "protocol", "factor")]

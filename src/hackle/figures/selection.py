@@ -72,6 +72,11 @@ class Runs:
     change: Callable[[Frame, Tables], Frame] | None = None
     subject: Mapping[str, Any] = field(default_factory=dict)
 
+    def has_own(self, tables: Tables, runs: Any) -> bool:
+        """Whether any of these runs is of the study with the protocol's name."""
+        own = tables.runs.loc[tables.runs["study"].astype(str).eq(self.protocol), "run"]
+        return bool(runs.isin(own).any())
+
     def wanted(self, column: str, method: str = "") -> list[Any]:
         """The requested values of a column, in their order."""
         if column == "series":
@@ -281,8 +286,7 @@ def _scored(tables: Tables, runs: Runs) -> tuple[Frame, list[str]]:
     if not len(rows):
         # As it is for most figures of most studies, which are of one paper: what follows would find it out slowly.
         return _unscored(runs.metrics), []
-    own = tables.runs.loc[tables.runs["study"].astype(str).eq(runs.protocol), "run"]
-    rows, notes = _one_protocol(rows, runs.protocol, own=bool(rows["run"].isin(own).any()))
+    rows, notes = _one_protocol(rows, runs.protocol, own=runs.has_own(tables, rows["run"]))
     rows, shorter = _longest(rows)
     rows = rows.astype({"metric": object, **_TEXT})
     frame = rows.drop_duplicates("run").set_index("run")[[*CONFIGURATION, "seed", "steps"]]
@@ -305,10 +309,7 @@ def _unscored(metrics: tuple[str, ...]) -> Frame:
 def _one_protocol(rows: Frame, wanted: str, *, own: bool) -> tuple[Frame, list[str]]:
     """The scores of each metric under one protocol, since those of several do not compare: the wanted one where there are runs
     of the study with its name, its own; else that of most runs."""
-    runs = rows.groupby(rows["protocol"].astype(str))["run"].nunique()
-    names = sorted(runs.index, key=lambda name: (-runs[name], name != wanted, name))
-    # Variants of a protocol for ablations ("do2020-bins-50") or on fewer points ("do2020 × 0.1") come last.
-    names.sort(key=lambda name: (own and name != wanted, " " in name or "-" in name))
+    names = by_preference(rows.groupby(rows["protocol"].astype(str))["run"].nunique(), wanted, own)
     rank = rows["protocol"].astype(str).map({name: index for index, name in enumerate(names)}).astype(int)
     least = rank.groupby(rows["metric"].astype(str)).transform("min")
     kept = rows[(rank == least).to_numpy()]
@@ -320,6 +321,19 @@ def _one_protocol(rows: Frame, wanted: str, *, own: bool) -> tuple[Frame, list[s
     if left_out := rows["run"].nunique() - kept["run"].nunique():
         notes.append(f"{words.counted(left_out, 'run')} left out that other protocols scored")
     return kept, notes
+
+
+def by_preference(runs: Any, wanted: str, own: bool) -> list[str]:
+    """Protocols, from the numbers of runs that they scored, the preferred first: the wanted one where the runs are of the study
+    with its name; those of most runs; and last the variants of others for ablations ("do2020-bins-50") or on fewer points
+    ("do2020 × 0.1")."""
+
+    def varies(name: str) -> bool:
+        return any(name.startswith((f"{other}-", f"{other} ")) for other in runs.index)
+
+    return sorted(
+        runs.index, key=lambda name: (own and name != wanted, varies(name), -runs[name], name != wanted, name)
+    )
 
 
 def _longest(rows: Frame) -> tuple[Frame, list[str]]:

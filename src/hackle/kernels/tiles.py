@@ -44,14 +44,14 @@ def wanted() -> bool:
 
 
 @cache
-def _runs_here(device: int) -> bool:
+def _runs_here(device: int, few: int) -> bool:
     """Whether a device has the room and its architecture is one that the NVRTC of this environment compiles for."""
     room = torch.cuda.get_device_properties(device).shared_memory_per_block_optin
     if room < SHARED_BYTES or cuda.find_nvrtc() is None:
         return False
     try:
         with torch.cuda.device(device):
-            cuda.module(_SOURCE, _defines(few=1, relu=True))
+            cuda.module(_SOURCE, _defines(few, relu=True))
     except cuda.CudaError as error:
         warnings.warn(f"training is slower than it could be, since a kernel is not used: {error}", stacklevel=2)
         return False
@@ -78,7 +78,7 @@ def take(like: Tensor, images: tuple[int, ...], fine: Tensor, wide: Tensor) -> b
         and like.numel() > 0
         and on_triton(like, fine, wide, dtypes=(torch.bfloat16,))
         and between(images, fine, wide)
-        and _runs_here(like.device.index)
+        and _runs_here(like.device.index, images[-1])
     )
 
 

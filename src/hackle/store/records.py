@@ -120,11 +120,17 @@ def swept_fields(runs: pd.DataFrame, known: Sequence[str], *, every: bool = Fals
     values: dict[str, NDArray[Any]] = {}
     for number, setting in enumerate(settings):
         for path, value in setting.items():
-            if isinstance(value, int | float) and not isinstance(value, bool) and path not in DEFAULTS:
+            if _is_number(path, value) and path not in DEFAULTS:
                 values.setdefault(path, np.full(len(settings), np.nan))[number] = value
     paths = [path for path, column in values.items() if every or _is_swept(path, column, strengths)]
     paths.sort(key=lambda path: not path.startswith("method."))
     return pd.DataFrame({name: values[path][numbers] for name, path in _short(paths, known).items()}, index=runs.index)
+
+
+def _is_number(path: str, value: Any) -> bool:
+    """Whether a value of a record is a number that a column holds as it is. Counts of pairs and labels are told in words."""
+    whole = type(value) is int and abs(value) <= 2**53 and path.partition(".")[0] not in REGIMES
+    return whole or isinstance(value, float)
 
 
 def _is_swept(path: str, column: NDArray[Any], strengths: NDArray[Any]) -> bool:

@@ -31,9 +31,9 @@ from hackle.claims.measures import (
     INFORMATIVE,
     Measure,
     Number,
+    balanced,
     best_difference,
     by_run,
-    by_seed,
     change_at_the_best,
     of_arrays,
     of_curve,
@@ -178,11 +178,11 @@ def _trend_in_training(data: Data, conditions: Sequence[Condition]) -> Units | N
         spearman(points[run]["step"], points[run]["value"], constant=0.0) if run in points else np.nan
         for run in rows.index
     ]
-    values = by_seed(rows, trends)
-    if values.empty:
+    table = balanced(rows, trends)
+    if not table.size:
         return None
     fewest = min(len(part) for part in points.values() if len(part) >= 3)
-    return correlations(values.to_numpy(), np.isfinite(trends).sum() / len(values), fewest)
+    return correlations(table.mean(axis=1).to_numpy(), table.shape[1], fewest)
 
 
 _TOTAL_CORRELATION = (
@@ -248,7 +248,8 @@ def _gap_of_metrics(data: Data, conditions: Sequence[Condition]) -> Units | None
     rows = rows[rows["beta_vae"] >= GOOD]
     kind = LEAVES_OUT.of(data, rows)
     gaps = rows["beta_vae"] - rows["factor_vae"]
-    without, whole = (by_seed(rows, gaps.where(kind == which)) for which in (1, 0))
+    # Which settings leave a factor out is what came of them: seeds are means over what they have of either kind.
+    without, whole = (gaps[kind == which].groupby(rows["seed"]).mean() for which in (1, 0))
     differences = (without - whole).dropna()
     return Units(differences.to_numpy(), kind.count() / len(differences)) if len(differences) else None
 

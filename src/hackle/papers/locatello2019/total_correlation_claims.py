@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from hackle.claims.claim import Claim
 from hackle.claims.conditions import Condition
 from hackle.claims.forms import Strata, above, below, runs, within
-from hackle.claims.measures import SMALLEST, Measure, by_seed, log_difference, trend
+from hackle.claims.measures import SMALLEST, Measure, balanced, log_difference, trend
 from hackle.claims.statistics import Floats, Units, jackknife
 from hackle.claims.view import Data
 from hackle.papers.locatello2019.claims import CORRELATED, DATASETS, METHODS, claim, sets
@@ -113,10 +113,10 @@ def _share_of_models(data: Data, conditions: Sequence[Condition]) -> Units | Non
     if rows.empty:
         return None
     means, samples = (np.log(np.maximum(rows[name].to_numpy(float), SMALLEST)) for name in (MEANS, SAMPLES))
-    shares = by_seed(rows, means - samples > TWICE)
-    models = len(rows) / len(shares)
+    table = balanced(rows, means - samples > TWICE)
+    models = table.shape[1]
     # Seeds never agree for certain: one more may deviate as a share of so many models does by chance.
-    return Units(shares.to_numpy(), models, floor=1 / (4 * round(models)), span=(0.0, 1.0))
+    return Units(table.mean(axis=1).to_numpy(), models, floor=1 / (4 * models), span=(0.0, 1.0)) if table.size else None
 
 
 def _larger_of_both(data: Data, conditions: Sequence[Condition]) -> Units | None:

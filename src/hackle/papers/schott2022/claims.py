@@ -15,7 +15,7 @@ import numpy as np
 from hackle.claims.claim import Claim
 from hackle.claims.conditions import Condition
 from hackle.claims.forms import Strata, above, claims_of, runs, within
-from hackle.claims.measures import Measure, by_seed
+from hackle.claims.measures import Measure, balanced
 from hackle.claims.statistics import Floats, Units, mean_of
 from hackle.claims.view import Data
 from hackle.core.regimes import Drawing, Pairs
@@ -53,7 +53,7 @@ def _loss(margin: Callable[[Floats], Floats]) -> Measure:
     def compute(data: Data, conditions: Sequence[Condition]) -> Units | None:
         (condition,) = conditions
         by_method = [data.rows({**condition, "method": method}, (SCORE,)).dropna(subset=[SCORE]) for method in METHODS]
-        losses = [by_seed(rows, rows[SCORE]).to_numpy() for rows in by_method]
+        losses = [balanced(rows, rows[SCORE]).mean(axis=1).to_numpy() for rows in by_method]
         return weakest(losses, margin) if min(map(len, losses)) > 1 else None
 
     return Measure(compute, (SCORE,), least="two seeds of each method")
