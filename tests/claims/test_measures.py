@@ -216,6 +216,7 @@ def test_seeds_are_means_over_the_same_settings() -> None:
         ([range(6), range(6), range(3)], 6, 2),  # one that half of them lack is left out
         ([range(3), range(3), range(3, 6)], 3, 2),  # those of three seeds each, of which two are of the same
         ([range(3), range(2, 4), range(4, 6)], 3, 1),
+        ([range(1), range(1), range(1), range(2)], 2, 1),  # one seed has most runs, and alone says nothing
     ],
 )
 def test_of_settings_that_seeds_lack_the_most_runs_are_kept(having: list[range], seeds: int, settings: int) -> None:

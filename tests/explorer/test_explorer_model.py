@@ -208,8 +208,12 @@ def test_classes_have_a_column_each_and_bars(page: Page, ids: dict[str, str]) ->
     assert ">InfoGAN" in text.decode()
     assert f'fill="{LIGHT.ink}"' in text.decode()
     # On the sheet of traversals no class stands twice: the tiles after the last one are blank.
+    before = page.locator(".tool").get_attribute("data-drawn")
     page.get_by_role("tab", name="Traversals").click()
-    page.wait_for_selector(".tool[data-drawn] .traversal")
+    page.wait_for_selector(".tool .traversal")
+    # Until it is drawn, a view that was drawn there before is the one that would be exported.
+    drawn = "before => ![undefined, before].includes(document.querySelector('.tool').dataset.drawn)"
+    page.wait_for_function(drawn, arg=before)
     page.locator(".exports summary").click()
     with page.expect_download(), page.expect_request("**/export") as asked:
         page.get_by_role("button", name="The view below with labels, SVG").click()

@@ -51,12 +51,12 @@ def on_the_first(measure: Measure, datasets: Sequence[str]) -> Measure:
 
 def balanced(rows: Frame, values: Any) -> Frame:
     """Runs' values by seed and setting, of seeds that all have the same settings: else seeds would differ by the settings that
-    they lack. Of each seed's settings, with the other seeds that have them all, those with the most runs are taken. Runs
-    without a value (NaN) count as none."""
+    they lack. Of each seed's settings, with the other seeds that have them all, those with the most runs are taken, but two
+    seeds at least if there are such. Runs without a value (NaN) count as none."""
     numbers: Any = pd.Series(np.asarray(values, float), index=rows.index)
     table: Frame = numbers.groupby([rows["seed"], rows["setting"]]).mean().unstack().dropna(how="all")
     blocks = [table.loc[:, known].dropna() for known in table.notna().drop_duplicates().to_numpy()]
-    return max(blocks, key=lambda block: block.size, default=table.iloc[:0, :0])
+    return max(blocks, key=lambda block: (len(block) > 1, block.size, len(block)), default=table.iloc[:0, :0])
 
 
 @dataclass(frozen=True)
