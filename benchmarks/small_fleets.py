@@ -4,7 +4,7 @@
 
 With --tiles in its place both are this checkout, the first with HACKLE_TILES=0.
 Two processes, one for each, build every fleet of the table and record its graph. Meanwhile the tests of kernels and fleets
-run, with --tests. Then the two are timed in turns, and a step of one β-VAE and one of 64 are profiled as written. Without
+run, with --tests. Then the two are timed in turns, and a step of some rows is profiled as written. Without
 either option there is one process. `--rows` names some rows by their beginnings, such as "24,300 F". `--device cpu --tiny`
 tries all of this out where there is no GPU.
 """
@@ -38,7 +38,7 @@ ROWS: dict[str, tuple[dict[str, Any], int]] = {
     "64 InfoWGAN-GPs": ({"method": "infowgan-gp", "critic_updates": 5}, 64),
 }
 """What is stacked, and how many."""
-PROFILED = ("one β-VAE", "64 β-VAEs")
+PROFILED = ("one β-VAE", "8 β-VAEs", "24, mixed", "24 FactorVAEs", "64 β-VAEs", "64, split encoder", "64 InfoWGAN-GPs")
 FIRST_STEPS = 20
 TESTS = (
     ("tests/kernels/test_triton_convolution.py", "-k", "layers_and_their_gradients"),

@@ -403,6 +403,15 @@ def test_a_stand_in_counts_for_the_data_set_that_it_stands_in_for(
     assert (found.share, found.evidence.datasets) == (share, {"all": used})
 
 
+def test_a_data_set_of_which_one_side_has_no_runs_does_not_count() -> None:
+    designs = [*sweep(dataset=["dsprites", "cars3d"], seed=range(3)), *sweep(method="beta-vae", seed=range(3))]
+    made = tables(designs, lambda run, noise: {"mig": noise()})
+    several = {"dataset": ("dsprites", "cars3d", "smallnorb")}
+    both = (Stratum("all", ({"method": "vae", **several}, {"method": "beta-vae", **several})),)
+    found = judge(made, [Claim("x", "test", "", "", "", Region(low=0.1), difference("mig"), both)])[0]
+    assert (found.share, found.evidence.datasets) == ("1 of 3", {"all": ("dsprites",)})
+
+
 def test_verdicts_as_a_table() -> None:
     frame: Any = as_frame(list(verdicts("yang2020", 1).values()))
     assert len(frame) == len(verdicts("yang2020", 1))

@@ -26,6 +26,17 @@ def test_a_studys_own_runs_are_preferred_and_others_serve_where_it_has_none() ->
     assert data.borrows({"method": "beta-vae"})
 
 
+def test_runs_of_one_of_the_studys_settings_are_its_own_whoever_trained_them() -> None:
+    """Unless they are not scored as its runs are; runs of another setting remain borrowed."""
+    designs = [*sweep(study="kim2018", seed=range(6)), *sweep(study="kim2018", method="beta-vae", strength=4.0)]
+    made = tables(designs, lambda run, noise: {"mig/mean/" + ("posteriors" if run["seed"] == 5 else "locatello2019"): 0.1})
+    made.runs["study"] = ["kim2018", "kim2018", "kim2018", *["initialisation"] * 4]
+    data = View(made).of("kim2018")
+    assert sorted(data.rows({"method": "vae"})["seed"]) == [0, 1, 2, 3, 4]
+    assert not data.borrows({"method": "vae"})
+    assert data.borrows({"method": "beta-vae"})
+
+
 def test_borrowed_runs_are_of_one_study_for_each_data_set_and_method() -> None:
     """Of the same seed two studies have runs that were trained otherwise: they are not averaged."""
     designs = [

@@ -255,7 +255,7 @@ class Claim:
             if measured is not None and measured.seeds and np.isfinite(measured.values).all():
                 units[stratum.name] = measured
                 if len(stratum.datasets) > 1:
-                    datasets[stratum.name] = without_stand_ins(data.design_read("dataset", before))
+                    datasets[stratum.name] = self._compared(data, stratum, data.design_read("dataset", before))
                 continue
             del data.read[before:]
             if not lacks:
@@ -293,6 +293,12 @@ class Claim:
         evidence = replace(about, effect=estimate.effect, low=low, high=high, p=p, against=against, estimate=estimate)
         evidence = replace(evidence, beside=self._beside(data, [list(usable)[place] for place in deciding]))
         return self.with_need(evidence)
+
+    def _compared(self, data: Data, stratum: Stratum, read: Sequence[str]) -> tuple[str, ...]:
+        """Of the data sets that were read of a stratum those of which no condition that takes several lacks runs."""
+        several_of = [condition for condition in stratum.conditions if isinstance(condition.get("dataset"), tuple)]
+        have = [data.datasets(condition, self.measure.scores) for condition in several_of]
+        return without_stand_ins(name for name in read if all(name in names for names in have))
 
     def _judged(self, strata: Sequence[Units]) -> tuple[Estimate, float, float, list[int]]:
         """The deciding estimate and its p-values, and of which strata it is: the mean of all, or that which supports the claim

@@ -175,14 +175,18 @@ class View:
 
 
 class Data:
-    """The runs for a study: for each condition its own if there are any, else those of another one. All scores are under one
-    protocol, since scores under different protocols are not comparable."""
+    """The runs for a study: for each condition its own if there are any, else those of another one. Its own are also those that
+    another one trained in a setting of its own runs. All scores are under one protocol, since scores under different protocols
+    are not comparable."""
 
     def __init__(self, view: View, study: str) -> None:
         self.view = view
         self.runs = view.runs
-        self._own = (self.runs["study"] == study).to_numpy()
-        self.protocol = view.protocol_of(study, self._own)
+        stored = (self.runs["study"] == study).to_numpy()
+        self.protocol = view.protocol_of(study, stored)
+        # A setting that two studies share is trained once for each seed, under the name of either.
+        shared = self.runs["setting"].isin(self.runs["setting"][stored]).to_numpy()
+        self._own = stored | (shared & self._under_protocol)
         self.read: list[NDArray[Any]] = []
         """The positions of the runs that measures have read since this was last cleared."""
         self.added: dict[str, Floats] = {}

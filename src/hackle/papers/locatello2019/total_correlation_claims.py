@@ -264,7 +264,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Figure 4",
         "DIP-VAE-I alone keeps the total correlation low for means and samples: lower than every other method.",
         "logarithm of another method's total correlation over DIP-VAE-I's, of means or samples, whichever is larger, for the "
-        "method nearest to it",
+        "method for which the claim is weakest",
         above(
             LEAST_LOG,
             Measure(_larger_of_both, (MEANS, SAMPLES)),
