@@ -38,7 +38,7 @@ $ hackle claims hackle-2026 --reasons         # the verdicts, with what each sti
 $ python -m benchmarks.ship results           # in the repository: this page, the verdicts and the scores, from the table
 ```
 """
-_FEW = 4
+_FEW = 5
 """The most strata of which each is named."""
 
 
@@ -249,7 +249,7 @@ def _by_stratum(one: Judgement) -> str:
 
 def _instead(one: Judgement) -> str:
     """What was measured, where no run has the scores that the claim is about."""
-    return f" Here by {one.evidence.instead}." if one.evidence.instead else ""
+    return f" With {one.evidence.instead}." if one.evidence.instead else ""
 
 
 def _beside(one: Judgement, begin: str) -> str:

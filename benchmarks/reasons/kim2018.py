@@ -13,8 +13,8 @@ from hackle.studies.presets import preset
 
 _PARTS = 0.25, 0.5, 0.75, 1.0
 """Of the training."""
-_SHOWN = 10.0, 50.0
-"""FactorVAE's γ, the weakest, and that with the best score."""
+_SHOWN = 10.0, 35.0
+"""FactorVAE's γ, the weakest, and that of the paper's appendix E."""
 _PRINTED, _BOUND = 45.0, 43.3
 """The error of the paper's best β-VAE and FactorVAE (section 6); its VAE's bound of the log likelihood, without its sign."""
 _OLD, _NEW = "kim2018-pairs-200-iterations-10000@", "kim2018-points-100-votes-800@"
@@ -27,7 +27,7 @@ _HARDLY = 0.1
 
 
 def reasons(tables: Tables) -> list[Reason]:
-    sweep = Sweep(tables)
+    sweep = Sweep(tables, study="kim2018")
     return [_of_figure(sweep), _of_cost(sweep), _of_gaps(sweep), _of_old_metric(sweep, tables)]
 
 
@@ -37,11 +37,11 @@ def _times() -> str:
 
 
 def _of_figure(sweep: Sweep) -> Reason:
-    early, late = (sweep.training("factor-vae", 50.0, at) for at in (0.75, 1.0))
+    early, late = (sweep.training("factor-vae", _SHOWN[1], at) for at in (0.75, 1.0))
     text = (
         f"The paper {_times()}, these runs have {int(sweep.runs['steps'].max()):,}, and FactorVAE's error is still falling "
-        f"when they end: at γ = 50 that of the batches was {early:.1f} nats after three quarters of the training and "
-        f"{late:.1f} at its end."
+        f"when they end: at γ = {_SHOWN[1]:g} that of the batches was {early:.1f} nats after three quarters of the training "
+        f"and {late:.1f} at its end."
     )
     return late < 0.95 * early, ("kim2018-figure-5",), text
 

@@ -10,12 +10,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hackle.claims.measures import without_noise
+from hackle.claims.view import View
 from hackle.figures.words import FACTORS, listing
 from hackle.metrics import agreement
 from hackle.metrics.mig import top_two_gap
 from hackle.store.tables import Tables
 
-STUDY, DATA, COLOUR = "locatello2019", "dsprites", "color-dsprites"
+STUDY, DATA, COLOUR, NOISE, ROOMS = "locatello2019", "dsprites", "color-dsprites", "noisy-dsprites", "rooms3d"
 Reason = tuple[bool, tuple[str, ...], str]
 """Whether the table bears it out, the claims and figures that it explains, and the sentence."""
 
@@ -62,16 +63,18 @@ def numbers(values: Iterable[float], digits: int = 2) -> str:
 
 
 class Sweep:
-    """The runs of Locatello et al.'s study on a data set: means of a setting, and agreement of scores over models."""
+    """A study's own runs on a data set, as claims take them: means of a setting, and agreement of scores over models."""
 
-    def __init__(self, tables: Tables, dataset: str = DATA) -> None:
+    def __init__(self, tables: Tables, dataset: str = DATA, study: str = STUDY) -> None:
         self.dataset = dataset
-        every: Any = tables.runs[tables.runs["study"].eq(STUDY) & tables.runs["dataset"].eq(dataset)]
-        every = every.set_index("run")
+        data = View(tables).of(study)
+        every: Any = tables.runs.drop_duplicates("run").set_index("run").loc[data.runs.index[data.own]]
+        every = every[every["dataset"].eq(dataset)]
         # β-TCVAE with β = 1 is the β-VAE with β = 1, which counts once.
         self.runs: Any = every[~(every["method"].eq("beta-tcvae") & every["strength"].eq(1.0))]
         scores: Any = tables.scores
-        scores = scores[scores["run"].isin(every.index) & scores["representation"].ne("sampled")]
+        scores = scores[scores["run"].isin(every.index) & scores["protocol"].eq(data.protocol)]
+        scores = scores[scores["representation"].ne("sampled")]
         table: Any = scores.pivot_table("score", "run", "metric", observed=True).reindex(every.index)
         self.scores: Any = table.reindex(self.runs.index)
         self._by_method = {str(name): table.loc[part.index] for name, part in every.groupby("method", observed=True)}
@@ -91,17 +94,17 @@ class Sweep:
     def mean(self, method: str, strength: float, score: str) -> float:
         return float(self.scores.loc[self.of(method, strength), score].mean())
 
-    def agreement(self, one: str, other: str, without: str = "") -> float:
-        """Spearman's rank correlation of two scores over all models that have both, or all but those of a method."""
-        return _agreement(self.scores[self.runs["method"].ne(without)], one, other)
+    def agreement(self, one: str, other: str) -> float:
+        """Spearman's rank correlation of two scores over all models that have both."""
+        return _agreement(self.scores, one, other)
 
     def within(self, one: str, other: str) -> dict[str, float]:
         """The same within each method, over its strengths and seeds."""
         return {method: _agreement(scores, one, other) for method, scores in self._by_method.items()}
 
-    def medians(self, score: str) -> Any:
-        """The median over seeds of each setting."""
-        return self.scores[score].groupby([self.runs["method"].astype(str), self.runs["strength"]]).median()
+    def means(self, score: str) -> Any:
+        """The mean over seeds of each method and strength."""
+        return self.scores[score].groupby([self.runs["method"].astype(str), self.runs["strength"]]).mean()
 
     def training(self, method: str, strength: float, part: float) -> float:
         """The reconstruction error of batches at a part of the training, mean over runs and the tenth of steps before it."""

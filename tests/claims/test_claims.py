@@ -301,7 +301,7 @@ def test_what_is_judged_by_other_scores_says_so() -> None:
     few = tables(made, lambda run, noise: {"iwae": run["correlation"] + 0.01 * noise()})
     found = judge(few, [claim])[0]
     assert (found.verdict, found.evidence.instead) == ("holds", "the bound of 100 images")
-    assert "no run has what it is about, and it is judged by the bound of 100 images" in found.reason
+    assert "where no run has what it is about, it is judged by the bound of 100 images" in found.reason
     assert as_frame([found]).iloc[0]["instead"] == "the bound of 100 images"
     both = tables(
         made, lambda run, noise: {"iwae": run["correlation"], "whole_iwae": -run["correlation"] + 0.01 * noise()}

@@ -156,6 +156,12 @@ def test_the_change_is_at_what_the_judge_finds_best() -> None:
     assert found.values == pytest.approx([0.5, 0.5, 0.5])
     assert found.runs_per_seed == 4
     assert found.widened
+    # Where there is nothing to choose from the seeds are independent.
+    data = View(tables([run for run in designs if run.get("strength", 2.0) == 2.0], scores)).of("")
+    for measure in (change_at_the_best("kl", "mig"), best_difference("kl")):
+        alone = measure.compute(data, ({"method": "vae"}, {"method": "beta-vae"}))
+        assert alone is not None
+        assert not alone.widened
 
 
 def test_of_two_settings_that_are_nearly_as_good_the_change_is_no_more_than_that_of_either() -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +13,8 @@ import pytest
 from claims.synthetic import sweep, tables
 from hackle.claims.conditions import describe
 from hackle.claims.view import KL_WITHOUT_CONSTANT, View
+from hackle.core.records import to_json
+from hackle.studies import STUDIES
 
 
 def test_failed_runs_are_left_out() -> None:
@@ -26,14 +32,21 @@ def test_a_studys_own_runs_are_preferred_and_others_serve_where_it_has_none() ->
     assert data.borrows({"method": "beta-vae"})
 
 
-def test_runs_of_one_of_the_studys_settings_are_its_own_whoever_trained_them() -> None:
-    """Unless they are not scored as its runs are; runs of another setting remain borrowed."""
-    designs = [*sweep(study="kim2018", seed=range(6)), *sweep(study="kim2018", method="beta-vae", strength=4.0)]
-    made = tables(designs, lambda run, noise: {"mig/mean/" + ("posteriors" if run["seed"] == 5 else "locatello2019"): 0.1})
-    made.runs["study"] = ["kim2018", "kim2018", "kim2018", *["initialisation"] * 4]
+def test_runs_of_a_setting_that_the_study_plans_are_its_own_whoever_trained_them() -> None:
+    """Unless they are not scored as its runs are; runs of another setting are borrowed."""
+    planned: Any = next(run for run in STUDIES["kim2018"].runs(seeds=1) if run.method.name == "factor-vae")
+    designs = [*sweep(study="initialisation", seed=range(6)), *sweep(study="initialisation", method="beta-vae")]
+    protocols = {5: "posteriors"}
+    made = tables(designs, lambda run, noise: {f"mig/mean/{protocols.get(run['seed'], 'locatello2019')}": 0.1})
+    made.runs["record"] = [
+        json.dumps(
+            to_json(replace(planned, seed=place, steps=10, architecture=replace(planned.architecture, **changed)))
+        )
+        for place, changed in enumerate([*[{}] * 6, {"hidden": 7}])
+    ]
     data = View(made).of("kim2018")
+    assert data.own.tolist() == [True] * 5 + [False] * 2
     assert sorted(data.rows({"method": "vae"})["seed"]) == [0, 1, 2, 3, 4]
-    assert not data.borrows({"method": "vae"})
     assert data.borrows({"method": "beta-vae"})
 
 

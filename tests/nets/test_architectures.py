@@ -185,7 +185,7 @@ def test_a_split_encoder_is_one_small_encoder_per_latent() -> None:
     encoder: Any = Split(hidden=5, channels=(2, 4)).encoder((16, 16, 1), 3).double()
     images = torch.rand(6, 16, 16, 1, dtype=torch.float64)
     means, logvars = encoder(images)
-    features, branches = encoder[:-1](images), encoder[-1]
+    features, branches = encoder[0](images), encoder[1]
     for latent in range(3):
         convolution = Down(2, 4).double()
         with torch.no_grad():

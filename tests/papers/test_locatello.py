@@ -339,7 +339,7 @@ def test_rooms_stand_in_for_3d_shapes_and_the_verdict_says_so() -> None:
     assert {"no-transfer-elsewhere", "no-transfer-between-others", "other-metrics-differ", "kl-does-not-select"} <= told
     assert "transfer-to-color" not in told
     found = {one.claim.name: one for one in instead}["other-metrics-differ"]
-    assert "and it is judged by rooms3d in place of shapes3d" in found.reason
+    assert "where no run has what it is about, it is judged by rooms3d in place of shapes3d" in found.reason
     assert found.reason.count("on 3 of 7: dsprites, cars3d, rooms3d") == 1
     assert "rooms3d" not in found.claim.command
 

@@ -156,7 +156,8 @@ def test_networks_with_running_averages_are_refused() -> None:
 def test_rows_hold_every_parameter_once() -> None:
     network = nn.Sequential(nn.Linear(3, 5), nn.Linear(5, 2))
     layout = Layout.of(network)
-    row = layout.flatten(network)
+    row = torch.zeros(layout.width)
+    layout.write(network, row)
     assert row.shape == (16 + 16 + 16 + 16,)
     assert row.count_nonzero() == 3 * 5 + 5 + 5 * 2 + 2
     for name, value in layout.unflatten(row).items():

@@ -239,7 +239,8 @@ def change_at_the_best(score: str, chosen_by: str) -> Measure:
         before, after = found[np.isfinite(found).all(axis=1)].T
         runs = {run for rows in frames for run in rows.index[rows["seed"].isin(seeds)]}
         # The seeds that choose overlap: the variance is that of leave-one-out cross-validation.
-        return Units(ratio_numbers(before, after), len(runs) / len(seeds), widened=True) if len(before) else None
+        chosen = any(judged.shape[1] > 1 for _, judged in sides)
+        return Units(ratio_numbers(before, after), len(runs) / len(seeds), widened=chosen) if len(before) else None
 
     return Measure(compute, columns)
 
@@ -283,7 +284,8 @@ def _of_the_best(pairs: Sequence[Sequence[Frame]], score: str) -> Units | None:
         return min(float(np.subtract(*(_known_means(side[kept]).max() for side in pair[::-1]))) for pair in sides)
 
     runs = {run for rows in every for run in rows.index[rows["seed"].isin(seeds)]}
-    return Units(jackknife(statistic, len(seeds)), len(runs) / len(seeds), widened=True)
+    chosen = len(sides) > 1 or any(side.shape[1] > 1 for pair in sides for side in pair)
+    return Units(jackknife(statistic, len(seeds)), len(runs) / len(seeds), widened=chosen)
 
 
 def least_difference(score: str) -> Measure:

@@ -107,7 +107,7 @@ def _judgement(claim: Claim, evidence: Evidence, p: float, against: float, teste
     if evidence.borrowed:
         words += f" (with runs of other studies where {claim.study or claim.paper} has none)"
     if evidence.instead:
-        words += f"; no run has what it is about, and it is judged by {evidence.instead}"
+        words += f"; where no run has what it is about, it is judged by {evidence.instead}"
     if evidence.beside:
         words += f"; {evidence.beside_in_words}"
     if verdict == "undecided":

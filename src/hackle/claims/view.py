@@ -6,6 +6,7 @@ one it is that of the posterior means, or of the posterior itself for metrics de
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hackle.claims.conditions import Condition, as_columns, complete, describe, several
+from hackle.claims.own_runs import training_of, trainings_planned
 from hackle.claims.statistics import Floats
 from hackle.core.design import CONFIGURATION, DEFAULTS, DESIGN
 from hackle.core.parts import nearest
@@ -91,6 +93,16 @@ class View:
         numbers = ["strength", *(name for name in DESIGN if isinstance(DEFAULTS.get(name), float))]
         done = done.astype(dict.fromkeys(words, "category") | dict.fromkeys(numbers, float))
         return done.assign(setting=setting_numbers(done)).drop(columns="record")
+
+    @cached_property
+    def trainings(self) -> Column:
+        """What each of these runs trains, as `training_of` says it."""
+        first = self.runs["setting"].drop_duplicates()
+        records = self.tables.runs.drop_duplicates("run").set_index("run").loc[first.index, "record"].astype(str)
+        known = {
+            setting: training_of(json.loads(record or "{}")) for setting, record in zip(first, records, strict=True)
+        }
+        return self.runs["setting"].map(known)
 
     @cached_property
     def fields(self) -> Frame:
@@ -175,18 +187,19 @@ class View:
 
 
 class Data:
-    """The runs for a study: for each condition its own if there are any, else those of another one. Its own are also those that
-    another one trained in a setting of its own runs. All scores are under one protocol, since scores under different protocols
-    are not comparable."""
+    """The runs for a study: for each condition its own if there are any, else those of another one. Its own are also those
+    that another one trained in a setting that it plans. All scores are under one protocol, since scores under different
+    protocols are not comparable."""
 
     def __init__(self, view: View, study: str) -> None:
         self.view = view
         self.runs = view.runs
         stored = (self.runs["study"] == study).to_numpy()
         self.protocol = view.protocol_of(study, stored)
-        # A setting that two studies share is trained once for each seed, under the name of either.
-        shared = self.runs["setting"].isin(self.runs["setting"][stored]).to_numpy()
-        self._own = stored | (shared & self._under_protocol)
+        # What two studies plan is trained once for each seed, under the name of either.
+        planned = view.trainings.isin(trainings_planned(study)).to_numpy()
+        self.own: NDArray[Any] = stored | (planned & self._under_protocol)
+        """Mask of the study's own runs."""
         self.read: list[NDArray[Any]] = []
         """The positions of the runs that measures have read since this was last cleared."""
         self.added: dict[str, Floats] = {}
@@ -233,12 +246,12 @@ class Data:
     def _fitting(self, wanted: Condition) -> NDArray[Any]:
         """Mask of the runs that meet a condition: the study's own, or those of others if it has none."""
         fit = np.logical_and.reduce([np.ones(len(self.runs), bool), *(self._mask(*item) for item in wanted.items())])
-        return fit & self._own if (fit & self._own).any() else fit
+        return fit & self.own if (fit & self.own).any() else fit
 
     def _of_one_study(self, fit: NDArray[Any]) -> NDArray[Any]:
         """Of borrowed runs those of one study, for each data set and method the one with most that are scored by the protocol:
         others train otherwise, and runs of one seed would be averaged. The study's own stay."""
-        if not fit.any() or (fit & self._own).any():
+        if not fit.any() or (fit & self.own).any():
             return fit
         places = np.flatnonzero(fit)
         rows = self.runs.iloc[places][["dataset", "method", "study"]].astype(str)
@@ -257,7 +270,7 @@ class Data:
     def borrows(self, condition: Condition) -> bool:
         """Whether the runs of a condition come from other studies."""
         fit = self._fitting(complete(condition))
-        return bool(fit.any() and not (fit & self._own).any())
+        return bool(fit.any() and not (fit & self.own).any())
 
     def _which(self, condition: Condition, columns: Sequence[str], longest: bool) -> NDArray[Any]:
         """The positions of the runs of a condition that have any of these scores."""

@@ -95,7 +95,7 @@ def print_verdicts(judgements: Sequence[Judgement], *, missing: bool = False, re
         console.print("* runs of other studies, which may have trained differently", highlight=False)
     if any(judgement.evidence.instead for judgement in shown):
         console.print(
-            "† judged by other scores or another data set than the paper's, which no run has; --reasons says by which",
+            "† in part by other scores or another data set than the paper's, of which there is no run; --reasons says by which",
             highlight=False,
         )
     fates = words.tally(words.fate(judgement.verdict, judgement.evidence.runs) for judgement in judgements)

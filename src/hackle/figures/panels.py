@@ -303,7 +303,7 @@ def factor_scores(chosen: Selected, metric: str, protocols: str = "") -> Frame:
     if protocols:
         rows = rows[names.str.fullmatch(protocols).to_numpy(bool)]
     elif len(rows):
-        own = chosen.runs.has_own(chosen.tables, rows["run"])
+        own = chosen.runs.has_own(chosen.tables, rows)
         preferred = by_preference(rows.groupby(names)["run"].nunique(), chosen.runs.protocol, own)
         rows = rows[(names == preferred[0]).to_numpy(bool)]
     if not len(rows):

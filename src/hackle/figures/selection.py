@@ -72,10 +72,10 @@ class Runs:
     change: Callable[[Frame, Tables], Frame] | None = None
     subject: Mapping[str, Any] = field(default_factory=dict)
 
-    def has_own(self, tables: Tables, runs: Any) -> bool:
-        """Whether any of these runs is of the study with the protocol's name."""
+    def has_own(self, tables: Tables, scores: Frame) -> bool:
+        """Whether any of these scores is of a run of the study with the protocol's name under that protocol."""
         own = tables.runs.loc[tables.runs["study"].astype(str).eq(self.protocol), "run"]
-        return bool(runs.isin(own).any())
+        return bool((scores["run"].isin(own) & scores["protocol"].eq(self.protocol)).any())
 
     def wanted(self, column: str, method: str = "") -> list[Any]:
         """The requested values of a column, in their order."""
@@ -286,7 +286,7 @@ def _scored(tables: Tables, runs: Runs) -> tuple[Frame, list[str]]:
     if not len(rows):
         # As it is for most figures of most studies, which are of one paper: what follows would find it out slowly.
         return _unscored(runs.metrics), []
-    rows, notes = _one_protocol(rows, runs.protocol, own=runs.has_own(tables, rows["run"]))
+    rows, notes = _one_protocol(rows, runs.protocol, own=runs.has_own(tables, rows))
     rows, shorter = _longest(rows)
     rows = rows.astype({"metric": object, **_TEXT})
     frame = rows.drop_duplicates("run").set_index("run")[[*CONFIGURATION, "seed", "steps"]]
@@ -307,8 +307,8 @@ def _unscored(metrics: tuple[str, ...]) -> Frame:
 
 
 def _one_protocol(rows: Frame, wanted: str, *, own: bool) -> tuple[Frame, list[str]]:
-    """The scores of each metric under one protocol, since those of several do not compare: the wanted one where there are runs
-    of the study with its name, its own; else that of most runs."""
+    """The scores of each metric under one protocol, since those of several do not compare: the wanted one where runs of
+    the study with its name, its own, were scored by it; else that of most runs."""
     names = by_preference(rows.groupby(rows["protocol"].astype(str))["run"].nunique(), wanted, own)
     rank = rows["protocol"].astype(str).map({name: index for index, name in enumerate(names)}).astype(int)
     least = rank.groupby(rows["metric"].astype(str)).transform("min")

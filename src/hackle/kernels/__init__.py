@@ -1,10 +1,11 @@
-"""The operators of stacked models: convolution, linear layer, normalisation, Bernoulli error, posteriors and their
-mixture, clipping, Adam.
+"""The operators of stacked models: convolution, linear layer, products in blocks, normalisation, Bernoulli error, posteriors
+and their mixture, clipping, Adam.
 
 Triton on CUDA, PyTorch elsewhere.
 """
 
 from hackle.kernels.adam import Rows, adam_step
+from hackle.kernels.blocks import products
 from hackle.kernels.clipping import clip_factors
 from hackle.kernels.convolution import down, down_layer, taps, up, up_layer
 from hackle.kernels.covariance import covariance_deviations
@@ -38,6 +39,7 @@ __all__ = [
     "normalise",
     "note_terms",
     "posterior_sample",
+    "products",
     "taps",
     "tower",
     "unit_interval",

@@ -64,12 +64,15 @@ TILINGS: dict[tuple[str, int, int], Tiling] = {
     ("up_to_taps", 1, 32): Tiling(256, 4, 2),
     ("up_to_taps", 3, 32): Tiling(256, 4, 2),
 }
-"""Measured tilings for bfloat16 by operator and the channels on its image and feature side; others take the default."""
+"""Measured tilings for bfloat16 by operator and the channels on its image and feature side. Wider features take those of 64,
+others the default."""
 
 
 def _tiling(operator: str, c: int, o: int, images: Tensor) -> Tiling:
     default = Tiling(64, 4, 2)
-    return TILINGS.get((operator, c, o), default) if images.dtype == torch.bfloat16 else default
+    if images.dtype != torch.bfloat16:
+        return default
+    return TILINGS.get((operator, c, o)) or TILINGS.get((operator, c, min(o, 64)), default)
 
 
 def _power(count: int) -> int:

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from hackle.kernels import down_layer, halves, linear, tower, up_layer
+from hackle.kernels import down_layer, halves, linear, products, tower, up_layer
 
 LEAK = 0.2
 """Slope of every leaky ReLU: TensorFlow's default, with which the papers' models were trained."""
@@ -200,7 +200,8 @@ class Blocks(nn.Module):
         glorot_uniform(self.weight, inputs, outputs)
 
     def forward(self, values: Tensor) -> Tensor:
-        return torch.einsum("bji,jio->bjo", values, self.weight.to(values.dtype)) + self.bias.to(values.dtype)
+        rows = products(values.transpose(0, 1), self.weight.to(values.dtype)) + self.bias.to(values.dtype).unsqueeze(1)
+        return rows.transpose(0, 1)
 
 
 class Reshape(nn.Module):

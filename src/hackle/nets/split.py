@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from hackle.nets.convolutional import Convolutional, channel_plan
-from hackle.nets.layers import Blocks, Down, DownTower, initialised
+from hackle.nets.layers import Blocks, Down, DownTower, initialised, layers_in_a_row
 
 
 class Branches(nn.Module):
-    """One convolution and two fully connected layers for each latent: (b, 2·side, 2·side, c) to means and logvars (b, l)."""
+    """One convolution and two fully connected layers for each latent. Called with the maps behind the convolutions, (b, side,
+    side, l·c), it gives means and logvars (b, l)."""
 
     def __init__(self, inputs: int, channels: int, hidden: int, latents: int, side: int) -> None:
         super().__init__()
@@ -26,11 +27,18 @@ class Branches(nn.Module):
         self.hidden = Blocks(latents, self.positions * channels, hidden)
         self.head = Blocks(latents, hidden, 2)
 
-    def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        maps = self.convolution(features)
+    def forward(self, maps: Tensor) -> tuple[Tensor, Tensor]:
         maps = maps.reshape(len(maps), self.positions, self.latents, self.channels).transpose(1, 2)
         values = self.head(self.hidden(maps.flatten(2)).relu())
         return values[..., 0], values[..., 1]
+
+
+class SplitEncoder(nn.Sequential):
+    """The shared convolutions and those of each latent, in a row, and what follows in each branch."""
+
+    def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        shared, branches = self
+        return branches(layers_in_a_row(images, [*shared, branches.convolution], upward=False))  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -41,7 +49,7 @@ class Split(Convolutional):
 
     def encoder(self, shape: tuple[int, int, int], latents: int) -> nn.Module:
         (*shared, last), side = channel_plan(self.channels, shape)
-        network = nn.Sequential(
+        network = SplitEncoder(
             DownTower(shape[2], tuple(shared)), Branches((shape[2], *shared)[-1], last, self.hidden, latents, side)
         )
         return initialised(network, self.initialisation)

@@ -79,19 +79,19 @@ class Fleet:
         self._clipped = [any(settings.clip_norm > 0 for settings in each) for each in optimisers]
         self._limited = [any(settings.clip_value > 0 for settings in each) for each in optimisers]
         self._decays = [any(settings.weight_decay > 0 for settings in each) for each in optimisers]
-        modules: dict[str, nn.Module] = {}
-        rows: dict[str, list[Tensor]] = {}
-        for run in runs:
+        modules = build_networks(runs[0], shape)
+        self.layouts = {name: Layout.of(module) for name, module in modules.items()}
+        rows = {name: torch.zeros(len(runs), layout.width, device=self.device) for name, layout in self.layouts.items()}
+        for row, run in enumerate(runs):
+            # One model at a time is on the host: to put a fleet's parameters together there took longer than to draw them.
             modules = build_networks(run, shape)
             for name, module in modules.items():
-                rows.setdefault(name, []).append(Layout.of(module).flatten(module))
-        self.layouts = {name: Layout.of(module) for name, module in modules.items()}
+                self.layouts[name].write(module, rows[name][row])
         self.seeds = torch.tensor([run.seed for run in runs], dtype=torch.int64, device=self.device)
         modules = {name: module.to(self.device) for name, module in modules.items()}
         self._gradients = Gradients(self.blocks, modules, self.sampler, self.device)
         self.state: State = {}
-        for name, values in rows.items():
-            parameters = torch.stack(values).to(self.device)
+        for name, parameters in rows.items():
             self.state[f"weights/{name}"] = parameters
             self.state[f"first/{name}"] = torch.zeros_like(parameters)
             self.state[f"second/{name}"] = torch.zeros_like(parameters)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from hackle.core.types import RunError
@@ -71,9 +70,15 @@ class Layout:
         lengths = [shape.numel() + -shape.numel() % 16 for shape in self.shapes]
         return dict(zip(self.names, accumulate([0, *lengths[:-1]]), strict=True))
 
-    def flatten(self, network: nn.Module) -> Tensor:
-        values = [value.detach().reshape(-1) for value in network.parameters()]
-        return torch.cat([F.pad(value, (0, -len(value) % 16)) for value in values])
+    @property
+    def width(self) -> int:
+        """The length of a row."""
+        return sum(shape.numel() + -shape.numel() % 16 for shape in self.shapes)
+
+    def write(self, network: nn.Module, row: Tensor) -> None:
+        """Put a network's parameters into a row of zeros."""
+        for start, value in zip(self.starts.values(), network.parameters(), strict=True):
+            row[start : start + value.numel()] = value.detach().reshape(-1)
 
     def unflatten(self, rows: Tensor, rounded: Tensor | None = None) -> dict[str, Tensor]:
         """(m, p) to each parameter (m, *shape), or (p,) to each (*shape): views, of `rounded` where a layer rounds. Beside

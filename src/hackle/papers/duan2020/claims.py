@@ -18,7 +18,7 @@ from hackle.claims.forms import above, claims_of, runs
 from hackle.claims.measures import Measure
 from hackle.claims.statistics import Units
 from hackle.claims.view import Data, Frame, View
-from hackle.papers.locatello2019.settings import DATASETS, METHODS, STRENGTHS
+from hackle.papers.locatello2019.settings import DATASETS, METHODS, STAND_IN, STRENGTHS
 from hackle.selection import kl_of_runs, udr_of_runs
 
 PAPER = "duan2020"
@@ -52,7 +52,7 @@ def _agreement(data: Data, conditions: Sequence[Condition]) -> Units | None:
 _AGREEMENT = Measure(_agreement, SCORES, arrays=("codes",), least=f"{SETTINGS} settings with {SEEDS} seeds")
 _SETS = {name: runs(METHODS, name) for name in DATASETS}
 CLAIMS: tuple[Claim, ...] = (
-    claims_of(PAPER)(
+    claims_of(PAPER, stand_ins=STAND_IN)(
         "udr-follows-supervised-scores",
         "Section 5",
         "UDR, computed without labels, correlates with BetaVAE score, FactorVAE score, MIG and DCI disentanglement.",

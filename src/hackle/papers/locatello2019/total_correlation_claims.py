@@ -174,7 +174,7 @@ CLAIMS: tuple[Claim, ...] = (
     claim(
         "tc-of-samples-falls-dip",
         "Figure 2",
-        "Stronger regularisation lowers the total correlation of samples in both DIP-VAEs.",
+        "Stronger regularisation lowers the total correlation of samples in the DIP-VAEs, both taken together.",
         "rank correlation of strength and total correlation of samples, mean over both and data sets",
         below(-CORRELATED, trend(SAMPLES), mean=_each(_DIP)),
     ),
