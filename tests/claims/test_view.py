@@ -14,6 +14,7 @@ from claims.synthetic import sweep, tables
 from hackle.claims.conditions import describe
 from hackle.claims.view import KL_WITHOUT_CONSTANT, View
 from hackle.core.records import to_json
+from hackle.objectives import FactorVAE
 from hackle.studies import STUDIES
 
 
@@ -34,7 +35,7 @@ def test_a_studys_own_runs_are_preferred_and_others_serve_where_it_has_none() ->
 
 def test_runs_of_a_setting_that_the_study_plans_are_its_own_whoever_trained_them() -> None:
     """Unless they are not scored as its runs are; runs of another setting are borrowed."""
-    planned: Any = next(run for run in STUDIES["kim2018"].runs(seeds=1) if run.method.name == "factor-vae")
+    planned: Any = next(run for run in STUDIES["kim2018"].runs(seeds=1) if isinstance(run.method, FactorVAE))
     designs = [*sweep(study="initialisation", seed=range(6)), *sweep(study="initialisation", method="beta-vae")]
     protocols = {5: "posteriors"}
     made = tables(designs, lambda run, noise: {f"mig/mean/{protocols.get(run['seed'], 'locatello2019')}": 0.1})
