@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 
 MODELS, BATCH = 64, 64
-LAYERS = [(64, 1, 32), (64, 3, 32), (32, 32, 32), (16, 32, 64), (8, 64, 64)]
+LAYERS = [(64, 1, 32), (64, 3, 32), (32, 32, 32), (16, 32, 64), (8, 64, 64), (8, 64, 640)]
 CHOICES = {
     "down": list(itertools.product((64, 128, 256), (4, 8), (2, 3, 4))),
     "up": list(itertools.product((64, 128, 256), (4, 8), (2, 3, 4))),

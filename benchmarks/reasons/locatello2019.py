@@ -24,7 +24,7 @@ def _spread(values: Iterable[float]) -> str:
 
 
 def _of_metrics(sweeps: Mapping[str, Sweep]) -> Reason:
-    """Where codes are good modularity alone stands apart; elsewhere no metric does, and the two scores by votes go with it."""
+    """Where codes are good modularity alone stands apart; elsewhere it goes with BetaVAE and FactorVAE score."""
     apart, alike = ({name: parts[side] for name, parts in _both_sides(sweeps).items()} for side in (0, 1))
     sprites, others = (DATA, COLOUR), (NOISE, ROOMS)
     alone, rest = (listing(f"{_spread(of[name])} on {DATASETS[name]}" for name in sprites) for of in (apart, alike))
@@ -65,15 +65,15 @@ def _apart_and_alike(sweep: Sweep) -> tuple[list[float], list[float]]:
 
 
 def _of_noise(sweep: Sweep) -> Reason:
-    """On Noisy-dSprites hardly any model is good, and MIG and the scores by votes order them otherwise."""
+    """On Noisy-dSprites hardly any model is good, and MIG and FactorVAE score order them otherwise."""
     mig, votes = (sweep.means(score) for score in ("mig", "factor_vae"))
     (best, strength), (first, weight) = mig.idxmax(), votes.idxmax()
     agreed = sweep.agreement("mig", "factor_vae")
     text = (
         "On Noisy-dSprites no setting is good: the best mean MIG of its seeds is "
         f"{mig.max():.2f} ({METHODS[best]}, {strength:g}) and the best mean FactorVAE score {votes.max():.2f} "
-        f"({METHODS[first]}, {weight:g}), where chance alone gives a fifth. Which of such models is better MIG and the scores "
-        f"by votes judge otherwise (rank correlation of MIG and FactorVAE score {agreed:.2f})."
+        f"({METHODS[first]}, {weight:g}), where chance alone gives a fifth. Which of such models is better both judge "
+        f"otherwise (rank correlation {agreed:.2f})."
     )
     poor = mig.max() < 0.15 and votes.max() < 0.65
     return poor and agreed < 0.3, ("locatello2019.three-metrics-agree",), text

@@ -12,10 +12,12 @@ import pytest
 
 from claims.synthetic import sweep, tables
 from hackle.claims.conditions import describe
+from hackle.claims.own_runs import trainings_planned
 from hackle.claims.view import KL_WITHOUT_CONSTANT, View
 from hackle.core.records import to_json
-from hackle.objectives import FactorVAE
-from hackle.studies import STUDIES
+from hackle.core.types import Run
+from hackle.objectives import AnnealedVAE, FactorVAE
+from hackle.studies import STUDIES, Study
 
 
 def test_failed_runs_are_left_out() -> None:
@@ -36,7 +38,8 @@ def test_a_studys_own_runs_are_preferred_and_others_serve_where_it_has_none() ->
 def test_runs_of_a_setting_that_the_study_plans_are_its_own_whoever_trained_them() -> None:
     """Unless they are not scored as its runs are; runs of another setting are borrowed."""
     planned: Any = next(run for run in STUDIES["kim2018"].runs(seeds=1) if isinstance(run.method, FactorVAE))
-    designs = [*sweep(study="initialisation", seed=range(6)), *sweep(study="initialisation", method="beta-vae")]
+    told = {"study": "initialisation", "steps": 10}
+    designs = [*sweep(**told, seed=range(6)), *sweep(**told, method="beta-vae")]
     protocols = {5: "posteriors"}
     made = tables(designs, lambda run, noise: {f"mig/mean/{protocols.get(run['seed'], 'locatello2019')}": 0.1})
     made.runs["record"] = [
@@ -49,6 +52,25 @@ def test_runs_of_a_setting_that_the_study_plans_are_its_own_whoever_trained_them
     assert data.own.tolist() == [True] * 5 + [False] * 2
     assert sorted(data.rows({"method": "vae"})["seed"]) == [0, 1, 2, 3, 4]
     assert data.borrows({"method": "beta-vae"})
+
+
+def test_settings_are_planned_with_the_runs_number_of_steps_and_for_what_stands_in_for_a_data_set() -> None:
+    """AnnealedVAE's capacity grows over a third of the steps."""
+    planned: Any = STUDIES["locatello2019"].runs(seeds=1, steps=1200, datasets=["dsprites", "rooms3d"])
+    assert {run.method.iteration_threshold for run in planned if isinstance(run.method, AnnealedVAE)} == {400}
+    made = tables(sweep(study="hackle-2026", seed=range(len(planned)), steps=1200), lambda run, noise: {"mig": 0.1})
+    made.runs["record"] = [json.dumps(to_json(run)) for run in planned]
+    assert View(made).of("locatello2019").own.all()
+    assert not View(made).of("kim2018").own.all()
+
+
+def test_what_a_study_without_seeds_or_steps_plans_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def plan() -> list[Run]:
+        raise AssertionError
+
+    monkeypatch.setattr("hackle.claims.own_runs.STUDIES", {"mine": Study("mine", plan)})
+    assert trainings_planned("mine", 10) == frozenset()
+    assert trainings_planned("nobody's", 10) == frozenset()
 
 
 def test_borrowed_runs_are_of_one_study_for_each_data_set_and_method() -> None:

@@ -197,7 +197,9 @@ class Data:
         stored = (self.runs["study"] == study).to_numpy()
         self.protocol = view.protocol_of(study, stored)
         # What two studies plan is trained once for each seed, under the name of either.
-        planned = view.trainings.isin(trainings_planned(study)).to_numpy()
+        lengths = map(int, self.runs["steps"].unique())
+        plans = frozenset().union(*(trainings_planned(study, steps) for steps in lengths))
+        planned = view.trainings.isin(plans).to_numpy()
         self.own: NDArray[Any] = stored | (planned & self._under_protocol)
         """Mask of the study's own runs."""
         self.read: list[NDArray[Any]] = []

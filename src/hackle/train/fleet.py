@@ -79,13 +79,16 @@ class Fleet:
         self._clipped = [any(settings.clip_norm > 0 for settings in each) for each in optimisers]
         self._limited = [any(settings.clip_value > 0 for settings in each) for each in optimisers]
         self._decays = [any(settings.weight_decay > 0 for settings in each) for each in optimisers]
-        modules = build_networks(runs[0], shape)
-        self.layouts = {name: Layout.of(module) for name, module in modules.items()}
-        rows = {name: torch.zeros(len(runs), layout.width, device=self.device) for name, layout in self.layouts.items()}
+        modules: dict[str, nn.Module] = {}
+        self.layouts: dict[str, Layout] = {}
+        rows: dict[str, Tensor] = {}
         for row, run in enumerate(runs):
             # One model at a time is on the host: to put a fleet's parameters together there took longer than to draw them.
             modules = build_networks(run, shape)
             for name, module in modules.items():
+                if row == 0:
+                    self.layouts[name] = Layout.of(module)
+                    rows[name] = torch.zeros(len(runs), self.layouts[name].width, device=self.device)
                 self.layouts[name].write(module, rows[name][row])
         self.seeds = torch.tensor([run.seed for run in runs], dtype=torch.int64, device=self.device)
         modules = {name: module.to(self.device) for name, module in modules.items()}

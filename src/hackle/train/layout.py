@@ -76,9 +76,9 @@ class Layout:
         return sum(shape.numel() + -shape.numel() % 16 for shape in self.shapes)
 
     def write(self, network: nn.Module, row: Tensor) -> None:
-        """Put a network's parameters into a row of zeros."""
-        for start, value in zip(self.starts.values(), network.parameters(), strict=True):
-            row[start : start + value.numel()] = value.detach().reshape(-1)
+        """Put the parameters of a network like the layout's into a row of zeros."""
+        for start, shape, value in zip(self.starts.values(), self.shapes, network.parameters(), strict=True):
+            row[start : start + shape.numel()].unflatten(0, shape or (1,)).copy_(value.detach())
 
     def unflatten(self, rows: Tensor, rounded: Tensor | None = None) -> dict[str, Tensor]:
         """(m, p) to each parameter (m, *shape), or (p,) to each (*shape): views, of `rounded` where a layer rounds. Beside
