@@ -237,6 +237,7 @@ def _cited(one: Judgement) -> str:
     """The claim's id and place; and of how much of what it is about there are runs, where that is not all."""
     have, all_of_it = one.evidence.parts, one.claim.parts
     part = f", with runs of {have} of {all_of_it} strata" if have < all_of_it else ""
+    part += f", without {', '.join(one.evidence.without)}" if one.evidence.without else ""
     return f"(`{one.claim.id}`, {one.claim.where}{part})"
 
 

@@ -23,6 +23,7 @@ from hackle.claims.view import DERIVED, UNDER
 from hackle.core.design import design_of
 from hackle.metrics.metric import row_of
 from hackle.nets import ARCHITECTURES
+from hackle.papers.locatello2019.transfer import across
 from hackle.store.tables import RUN_COLUMNS, SCORE_COLUMNS, Tables
 from hackle.studies import STUDIES
 from papers import (
@@ -410,6 +411,27 @@ def test_a_data_set_of_which_one_side_has_no_runs_does_not_count() -> None:
     both = (Stratum("all", ({"method": "vae", **several}, {"method": "beta-vae", **several})),)
     found = judge(made, [Claim("x", "test", "", "", "", Region(low=0.1), difference("mig"), both)])[0]
     assert (found.share, found.evidence.datasets) == ("1 of 3", {"all": ("dsprites",)})
+
+
+def test_methods_that_were_not_compared_are_named() -> None:
+    """Also those of which there are runs, where only settings that all data sets have are compared."""
+    designs = [
+        *sweep(
+            dataset=["dsprites", "cars3d"],
+            method=["beta-vae", "dip-vae-i", "vae"],
+            strength=[1.0, 2.0, 4.0],
+            seed=range(4),
+        ),
+        *sweep(method="factor-vae", strength=[1.0, 2.0, 4.0], seed=range(4)),
+    ]
+    view = View(tables(designs, lambda run, noise: {"mig": noise()}))
+    methods = {"method": ("beta-vae", "dip-vae-i", "vae", "factor-vae"), "dataset": ("dsprites", "cars3d")}
+    of_all = Claim("x", "test", "", "", "", Region(low=0.1), value("mig"), (Stratum("all", (methods,)),))
+    assert of_all.test(view).without == ("factor-vae on cars3d",)
+    alike = replace(of_all, measure=across(lambda scores, names: 0.5, ("mig",), span=(0, 1), datasets=2))
+    evidence = alike.test(view)
+    assert (evidence.without, evidence.runs) == (("factor-vae",), 72)
+    assert ", without factor-vae" in judge(view, [alike])[0].reason
 
 
 def test_verdicts_as_a_table() -> None:

@@ -63,6 +63,20 @@ class Region:
         return high < self.low or low > self.high
 
 
+def _without(lacking: Mapping[str, set[str]]) -> tuple[str, ...]:
+    """The methods that data sets lack, in words.
+
+    >>> _without({"dsprites": set(), "cars3d": {"vae"}}), _without({"dsprites": {"vae"}, "cars3d": {"vae"}})
+    (('vae on cars3d',), ('vae',))
+    """
+    methods = sorted(set().union(*lacking.values()))
+    places = {method: [name for name, absent in lacking.items() if method in absent] for method in methods}
+    return tuple(
+        method if len(names) == len(lacking) else f"{method} on {' and '.join(names)}"
+        for method, names in places.items()
+    )
+
+
 @dataclass(frozen=True)
 class Evidence:
     """What a table says about a claim.
@@ -72,7 +86,8 @@ class Evidence:
     about how many would decide with 80% power, and of how many seeds each, None if no reasonable number would. strata:
     each stratum's effect and number of seeds; datasets: of a stratum that takes several data sets together, those of which
     runs were used; estimates: the estimates of strata with at least two seeds. missing: what the table does not have, in
-    words.
+    words. without: methods that a condition names beside others and of which no run was used, or none on some of the data
+    sets, in words.
     borrowed: whether some of the runs are from other studies, which may have trained differently. steps, precisions,
     protocol: how the runs were trained and scored. beside: other estimates of the same effect, which decide nothing.
     instead: what was measured in place of the claim's own measure or data set, in words; empty if those were. places: the
@@ -90,6 +105,7 @@ class Evidence:
     strata: dict[str, tuple[float, int]] = field(default_factory=dict)
     datasets: dict[str, tuple[str, ...]] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     borrowed: bool = False
     steps: tuple[int, ...] = ()
     precisions: tuple[str, ...] = ()
@@ -248,12 +264,17 @@ class Claim:
         units: dict[str, Units] = {}
         datasets: dict[str, tuple[str, ...]] = {}
         missing: list[str] = []
+        used: dict[str, set[str]] = {}
+        lacking: dict[str, set[str]] = {}
         for stratum in self.strata:
             lacks, before = self._lacks(data, stratum), len(data.read)
             measured = None if lacks else self.measure.compute(data, stratum.conditions)
             missing += lacks
             if measured is not None and measured.seeds and np.isfinite(measured.values).all():
                 units[stratum.name] = measured
+                for dataset, methods in data.methods_read(before).items():
+                    used.setdefault(dataset, set()).update(methods)
+                    lacking.setdefault(dataset, set()).update(stratum.methods)
                 if len(stratum.datasets) > 1:
                     datasets[stratum.name] = self._compared(data, stratum, data.design_read("dataset", before))
                 continue
@@ -278,6 +299,7 @@ class Claim:
             strata=strata,
             datasets=datasets,
             missing=tuple(dict.fromkeys(missing)),
+            without=_without({name: methods - used[name] for name, methods in lacking.items()}),
             borrowed=borrowed,
             steps=data.design_read("steps"),
             precisions=data.design_read("precision"),

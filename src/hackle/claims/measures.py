@@ -385,4 +385,5 @@ def common_sweeps(
     rows = np.flatnonzero(known[:, columns].all(axis=1))
     if not len(columns) or not len(rows):
         return None
+    data.use_only(len(sweeps), [settings[column] for column in columns], [seeds[row] for row in rows])
     return every[:, :, rows][..., columns], [settings[column][0] for column in columns]

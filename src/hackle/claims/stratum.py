@@ -27,6 +27,12 @@ class Stratum:
         named = [condition.get("dataset", ()) for condition in self.conditions]
         return without_stand_ins(name for each in named if isinstance(each, tuple) for name in each)
 
+    @property
+    def methods(self) -> set[str]:
+        """The methods that its conditions name beside others."""
+        named = (condition.get("method", ()) for condition in self.conditions)
+        return {str(name) for each in named if isinstance(each, tuple) for name in each}
+
     def on(self, other: str, own: str) -> Stratum:
         """The same on another data set than one of its own.
 

@@ -104,6 +104,8 @@ def _judgement(claim: Claim, evidence: Evidence, p: float, against: float, teste
     words = f"{claim.effect} is {evidence.effect:.3g} [{evidence.low:.3g}, {evidence.high:.3g}], claimed {claim.region}"
     if evidence.parts < claim.parts:
         words += f", on {evidence.parts} of {claim.parts}: {', '.join(_used(evidence))}"
+    if evidence.without:
+        words += f", without {', '.join(evidence.without)}"
     if evidence.borrowed:
         words += f" (with runs of other studies where {claim.study or claim.paper} has none)"
     if evidence.instead:

@@ -7,7 +7,7 @@ one it is that of the posterior means, or of the posterior itself for metrics de
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -351,6 +351,18 @@ class Data:
             name: cell_means(cells, self.scored(name)[places], shape[0] * shape[1]).reshape(shape) for name in columns
         }
         return Sweep([known[index] for index in settings], seeds, scores, len(places))
+
+    def use_only(self, readings: int, settings: Collection[tuple[Any, ...]], seeds: Collection[int]) -> None:
+        """Say that of the last so many readings only the runs of these settings and seeds were used."""
+        numbers, known = self._settings
+        chosen = [number for number, setting in enumerate(known) if setting in set(settings)]
+        used = np.isin(numbers, chosen) & np.isin(self.runs["seed"].to_numpy(), list(seeds))
+        self.read[-readings:] = [places[used[places]] for places in self.read[-readings:]]
+
+    def methods_read(self, since: int = 0) -> dict[str, set[str]]:
+        """By data set, the methods among the runs that were read; `since` so many readings."""
+        rows = self.runs.iloc[self.places_read(since)][["dataset", "method"]].astype(str)
+        return {str(name): set(part["method"]) for name, part in rows.groupby("dataset")}
 
     def lacks(
         self, condition: Condition, scores: Sequence[str], curves: Sequence[str], arrays: Sequence[str]

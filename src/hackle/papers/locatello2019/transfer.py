@@ -85,8 +85,7 @@ def complete_scores(data: Data, conditions: Sequence[Condition], metrics: Sequen
     """Scores (data sets, metrics, seeds, settings) of the seeds and settings that no data set lacks, and settings' methods."""
     each = list(conditions)
     if len(each) == 1:
-        present = data.rows(each[0], metrics)["dataset"].unique()
-        each = [{**each[0], "dataset": name} for name in sorted(map(str, present))]
+        each = [{**each[0], "dataset": name} for name in data.datasets(each[0], metrics)]
     complete = common_sweeps(data, each, metrics) if each else None
     return complete or (np.empty((0, len(metrics), 0, 0)), [])
 
