@@ -80,6 +80,16 @@ def test_borrowed_runs_do_not_count_and_are_trained_again() -> None:
     assert "--skip" not in words
 
 
+def test_runs_that_lack_the_claims_own_score_are_trained_again() -> None:
+    own = replace(claim("gains", 0.05), measure=difference("sap"), instead=("another score", difference("mig")))
+    made = table(5)
+    (one,) = judge(made, [own])
+    assert one.evidence.instead == "another score"
+    ((words, runs, _),) = command([own], made)
+    assert "--skip" not in words
+    assert runs == one.evidence.runs_needed
+
+
 def test_new_runs_are_scored_as_the_others_are() -> None:
     ((words, *_),) = command([claim("gains", 0.05)], table(5, protocol="yang2020"))
     assert " --protocols yang2020 " in words

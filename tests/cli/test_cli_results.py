@@ -135,3 +135,9 @@ def test_a_paper_without_claims_and_a_folder_without_results(
     assert "did you mean yang2020" in capsys.readouterr().err
     assert code(str(tmp_path / "nothing")) == 1
     assert "holds no results" in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_a_negative_number_of_next_commands_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["claims", "hackle-2026", "--next", "-3"])
+    assert "--next is -3; expected how many commands" in capsys.readouterr().err

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 import hackle
+from hackle.cli.words import say
 from hackle.core.progress import advance, bar, progress
+from hackle.core.terminal import Terminal
 
 ODD = "data \x1b]0;owned\x07\u202e[/bold] of theirs"
 SHOWN = "data ]0;owned[/bold] of theirs"
@@ -42,3 +44,9 @@ def test_every_console_drops_control_characters() -> None:
         if re.search(r"import .*\bConsole\b|\bConsole\(", path.read_text("utf-8"))
     ]
     assert found == ["core/terminal.py"]
+
+
+def test_names_between_colons_are_no_emoji(capfd: pytest.CaptureFixture[str]) -> None:
+    Terminal(stderr=True).print("mine.py:two: 3 runs", markup=False)
+    say("mine.py:fire:")
+    assert capfd.readouterr() == ("mine.py:fire:\n", "mine.py:two: 3 runs\n")

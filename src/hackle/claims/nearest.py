@@ -26,7 +26,7 @@ def nearest_to_a_verdict(judgements: Sequence[Judgement], tables: Tables, result
 
     New runs are as long as those that there are and are scored by the same protocol, since others are not compared with them.
     Seeds that `results`, a folder or a name, already holds are left out, but not where a claim borrows the runs of other
-    studies: its own would take their place, so it needs all of them.
+    studies, whose place its own would take, or is judged by another score than its own, which these runs lack: it needs all.
     """
     lengths = tables.runs.loc[tables.runs["status"] == "done", "steps"].unique()
     found: dict[str, list[tuple[int, str]]] = {}
@@ -43,9 +43,11 @@ def nearest_to_a_verdict(judgements: Sequence[Judgement], tables: Tables, result
         study = judgement.claim.study or judgement.claim.paper
         if evidence.protocol and study in STUDIES and evidence.protocol not in STUDIES[study].protocols:
             words.append(f"--protocols {shlex.quote(evidence.protocol)}")
-        if evidence.runs and not evidence.borrowed:
+        stands_in = judgement.claim.instead is not None and judgement.claim.instead[0] in evidence.instead
+        counts = bool(evidence.runs) and not evidence.borrowed and not stands_in
+        if counts:
             words.append(f"--skip {shlex.quote(results)}")
-        further = evidence.runs_needed - (0 if evidence.borrowed else evidence.runs)
+        further = evidence.runs_needed - (evidence.runs if counts else 0)
         found.setdefault(" ".join(words), []).append((max(1, further), judgement.claim.id))
     commands = [
         Nearest(command, max(runs for runs, _ in decided), tuple(name for _, name in decided))

@@ -48,6 +48,8 @@ def claims_command(
     from hackle.claims.nearest import nearest_to_a_verdict
     from hackle.store import read
 
+    if next < 0:
+        raise HackleError(f"--next is {next}; expected how many commands to list, such as 3")
     if claims is not None:
         CLAIMS.include(claims)
     papers = list(dict.fromkeys(claim.paper for claim in CLAIMS.values()))

@@ -25,7 +25,11 @@ def plain(text: str) -> str:
 
 
 class Terminal(Console):
-    """rich's console without control characters of what is printed, in strings, texts and tables; rich's own remain."""
+    """rich's console without control characters of what is printed, in strings, texts and tables; rich's own remain. A name
+    between colons is no emoji."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(emoji=False, **options)
 
     def render(self, renderable: Any, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
