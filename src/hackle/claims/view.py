@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from hackle.claims.columns import Column, Frame, cell_means, final_values
 from hackle.claims.conditions import Condition, as_columns, complete, describe, several
 from hackle.claims.own_runs import training_of, trainings_planned
 from hackle.claims.statistics import Floats
@@ -25,9 +26,6 @@ from hackle.store.blobs import usable
 from hackle.store.records import setting_numbers, swept_fields
 from hackle.store.tables import SCORE_COLUMNS, Tables, correlation_constant
 
-Frame = Any
-Column = Any
-"""pandas frames and series; its annotations do not say which of the two indexing returns."""
 KL_WITHOUT_CONSTANT = "kl_without_constant"
 """The KL without what correlated noise adds whatever is learnt, −½ ln det Σ."""
 OWN_DENSITY = "monte_carlo_tc_with_constant"
@@ -38,19 +36,6 @@ DERIVED = {KL_WITHOUT_CONSTANT: ("kl", -1), OWN_DENSITY: ("monte_carlo_tc", 1)}
 """Scores that are a stored one with the constant of correlated noise taken off or added."""
 UNDER = " under "
 """Before the protocol in a score's name, `dci_completeness under do2020-raw`, if it is another than the study's."""
-TAIL = 0.1
-"""The last part of training, over which a curve is averaged."""
-
-
-def final_values(curve: Frame, earlier: int = 0) -> Column:
-    """By run, the mean of a curve (run, step, value) over the last tenth of the training steps, or over one so many tenths
-    earlier."""
-    end: Column = curve.groupby("run", observed=True)["step"].transform("max")
-    first, last = 1 - (earlier + 1) * TAIL, 1 - earlier * TAIL
-    inside = (curve["step"] > first * end) & (curve["step"] <= last * end)
-    return curve[inside].groupby("run", observed=True)["value"].mean()
-
-
 SETTING = [name for name in CONFIGURATION if name != "dataset"]
 """The columns in which settings of a sweep differ, on any data set."""
 
@@ -63,14 +48,6 @@ class Sweep:
     seeds: NDArray[Any]
     scores: dict[str, Floats]
     runs: int
-
-
-def cell_means(cells: NDArray[Any], values: Floats, count: int) -> Floats:
-    """The mean of the values in each of `count` cells, NaN in those that have none."""
-    known = np.isfinite(values)
-    number = np.bincount(cells[known], minlength=count)
-    total = np.bincount(cells[known], weights=values[known], minlength=count)
-    return np.divide(total, number, out=np.full(count, np.nan), where=number > 0)
 
 
 class View:
@@ -355,7 +332,8 @@ class Data:
     def use_only(self, readings: int, settings: Collection[tuple[Any, ...]], seeds: Collection[int]) -> None:
         """Say that of the last so many readings only the runs of these settings and seeds were used."""
         numbers, known = self._settings
-        chosen = [number for number, setting in enumerate(known) if setting in set(settings)]
+        wanted = set(settings)
+        chosen = [number for number, setting in enumerate(known) if setting in wanted]
         used = np.isin(numbers, chosen) & np.isin(self.runs["seed"].to_numpy(), list(seeds))
         self.read[-readings:] = [places[used[places]] for places in self.read[-readings:]]
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from hackle.claims.agreement import agreement
 from hackle.claims.claim import Claim, Region
+from hackle.claims.columns import final_values
 from hackle.claims.conditions import Condition
 from hackle.claims.forms import Strata, above, below, claims_of, inside, runs, within
 from hackle.claims.measures import (
@@ -30,7 +31,7 @@ from hackle.claims.measures import (
     on_the_first,
     relative_change,
 )
-from hackle.claims.view import KL_WITHOUT_CONSTANT, OWN_DENSITY, Column, Data, Frame, final_values
+from hackle.claims.view import KL_WITHOUT_CONSTANT, OWN_DENSITY, Column, Data, Frame
 from hackle.figures.words import DATASETS as DATASET_TITLES
 from hackle.figures.words import METHODS
 from hackle.papers.yang2020.settings import CORRELATIONS, DATASETS, LATENTS, WEIGHTS
