@@ -437,6 +437,16 @@ def test_the_protocol_is_that_of_the_papers_study_or_of_most_of_others_runs(
     assert (chart.runs, chart.notes) == (shown, notes)
 
 
+def test_own_runs_count_for_the_papers_protocol_only_if_they_were_scored_by_it() -> None:
+    """Two of others' runs that were do not leave out the study's own."""
+    own = made.settings(method="vae", seed=range(3), correlation=[0.0, 0.9], study="yang2020")
+    lent = made.settings(method="vae", seed=range(3, 5), correlation=[0.0, 0.9], study="mine")
+    both = made.tables([*own, *lent], protocols=("locatello2019", "yang2020"))
+    some = both.scores.query("seed >= 3 or protocol != 'yang2020'")
+    chart = FIGURES["yang2020-figure-1"](Tables(some, both.runs))
+    assert (chart.runs, chart.notes) == (10, ("MIG by the protocol locatello2019, not yang2020",))
+
+
 def test_a_protocol_is_a_variant_only_of_another_that_is_there() -> None:
     """A hyphen in a name of its own does not put it behind a protocol of fewer runs."""
     runs = made.settings(method="vae", seed=range(3), correlation=[0.0, 0.9], study="mine")
